@@ -1,0 +1,79 @@
+"""The vocabulary of the fact tables: what a known function, method, attribute or type means to a group.
+
+Terminology: a *collective* is called by all ranks of a group in the same order; a *lifecycle* call
+(``init_process_group``, ``new_group``, ``destroy_process_group``) too, but is no data exchange;
+*point-to-point* calls pair two ranks and take no part in collective traces. A *rank source* yields a
+rank-varying value; the ``varying`` kinds are listed in ``VARYING_KINDS``. A result is *uniform* when
+every rank of the group gets the same value (all_reduce, broadcast, all_gather), which resets rank variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+VARYING_KINDS = (
+    "rank",  # get_rank, RANK, is_main_process, ...
+    "group-rank",  # get_rank(group): varies, negative for non-members
+    "time",  # clocks
+    "random",  # unseeded random numbers
+    "filesystem",  # exists, listdir, stat
+    "data",  # per-rank data: loader items, model outputs, losses
+    "environment",  # host name, pid, per-host environment
+    "exception",  # whether and which exception was raised
+    "signal",  # set by a signal handler
+    "order",  # iteration order of a set, completion order of futures
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """Where an argument stands in a call: positional index (receiver not counted) and keyword."""
+
+    index: int
+    keyword: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What one known callable or attribute means.
+
+    ``op``: name in the collective trace (``"all_reduce"``), or None when no collective.
+    ``kind``: "collective" | "lifecycle" | "point-to-point" | "" (no communication).
+    ``group``: where the group is passed; None means the default group.
+    ``root``: the argument that must be rank-invariant (``src``/``dst``); ``invariant`` further such arguments.
+    ``buffers``: arguments made rank-invariant in place when the call returns (all_reduce's tensor).
+    ``result``: "uniform" | "pure" (depends on the arguments alone) | "varying" (see ``varying``) |
+        "receiver" (returns its receiver) | "arg0" (returns its first argument) |
+        "args" (returns its arguments, wrapped the same way: a tuple for several).
+    ``varying``: one of VARYING_KINDS when ``result`` is "varying".
+    ``returns``: canonical qualified name of the type of the result, when known.
+    ``main_only``: for a predicate that is true on one rank: "main" | "local_main" | "last"; for a decorator or
+        context manager that runs its body or function on those ranks only, likewise with ``wraps``.
+    ``wraps``: "" | "decorator" | "context" | "call": how a function argument is used. "call" runs it at once.
+    ``async_handle``: True when the call returns a handle to wait on if ``async_op=True`` (or always, for isend).
+    ``raises_local``: may raise on one rank alone (files, network, trackers).
+    ``event``: a name that the life-cycle and checkpoint rules look for ("destroy", "mkdir", "rename",
+        "write", "read", "tracker-start", "tracker-end", "sync-stop", "raise-if-deferred", "signal-handler",
+        "set-device", "exit", ...).
+    ``suppresses``: a context manager that swallows exceptions (``contextlib.suppress``).
+    ``noreturn``: never returns (``sys.exit``).
+    ``certainty``: how sure the fact is: "definite" | "likely" | "possible".
+    """
+
+    op: str | None = None
+    kind: str = ""
+    group: Arg | None = None
+    root: Arg | None = None
+    invariant: tuple[Arg, ...] = ()
+    buffers: tuple[Arg, ...] = ()
+    result: str = "pure"
+    varying: str = ""
+    returns: str = ""
+    main_only: str = ""
+    wraps: str = ""
+    async_handle: bool = False
+    raises_local: bool = False
+    event: str = ""
+    suppresses: bool = False
+    noreturn: bool = False
+    certainty: str = "definite"
