@@ -9,7 +9,8 @@ every rank of the group gets the same value (all_reduce, broadcast, all_gather),
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 VARYING_KINDS = (
     "rank",  # get_rank, RANK, is_main_process, ...
@@ -40,17 +41,19 @@ class Fact:
     ``op``: name in the collective trace (``"all_reduce"``), or None when no collective.
     ``kind``: "collective" | "lifecycle" | "point-to-point" | "" (no communication).
     ``group``: where the group is passed; None means the default group.
-    ``root``: the argument that must be rank-invariant (``src``/``dst``); ``invariant`` further such arguments.
+    ``root``: the argument that must be rank-invariant (``src``/``dst``); ``invariant``: further ones.
     ``buffers``: arguments made rank-invariant in place when the call returns (all_reduce's tensor).
     ``result``: "uniform" | "pure" (depends on the arguments alone) | "varying" (see ``varying``) |
         "receiver" (returns its receiver) | "arg0" (returns its first argument) |
         "args" (returns its arguments, wrapped the same way: a tuple for several).
     ``varying``: one of VARYING_KINDS when ``result`` is "varying".
     ``returns``: canonical qualified name of the type of the result, when known.
-    ``main_only``: for a predicate that is true on one rank: "main" | "local_main" | "last"; for a decorator or
-        context manager that runs its body or function on those ranks only, likewise with ``wraps``.
-    ``wraps``: "" | "decorator" | "context" | "call": how a function argument is used. "call" runs it at once.
-    ``async_handle``: True when the call returns a handle to wait on if ``async_op=True`` (or always, for isend).
+    ``main_only``: for a predicate that is true on one rank: "main" | "local_main" | "last" | "one" (any
+        other single rank); for a decorator, context manager or call that runs its body or function on those
+        ranks only, likewise with ``wraps``.
+    ``wraps``: "" | "decorator" | "context" | "call" | "thread": how a function argument or body is used.
+        "call" runs it at once, "thread" in another thread or process.
+    ``async_handle``: returns a handle to wait on if ``async_op=True`` (or always, for isend).
     ``raises_local``: may raise on one rank alone (files, network, trackers).
     ``event``: a name that the life-cycle and checkpoint rules look for ("destroy", "mkdir", "rename",
         "write", "read", "tracker-start", "tracker-end", "sync-stop", "raise-if-deferred", "signal-handler",
@@ -58,6 +61,13 @@ class Fact:
     ``suppresses``: a context manager that swallows exceptions (``contextlib.suppress``).
     ``noreturn``: never returns (``sys.exit``).
     ``certainty``: how sure the fact is: "definite" | "likely" | "possible".
+    ``when``: communicates only if this argument is given and truthy (Lightning's ``sync_dist``).
+    ``unless``: communicates except if this argument is given and truthy (DCP's ``no_dist``).
+    ``when_sharded``: communicates only if its receiver or first argument is (or stems from) a sharded type:
+        FSDP, ``fully_shard``, tensor parallel, ZeRO-3, DTensor (for ``clip_grad_norm_`` and the like).
+    ``outputs``: arguments written in place with rank-varying data (``recv``'s tensor, ``scatter``'s output).
+    ``retypes``: argument whose object becomes of type ``returns`` in place (``fully_shard``'s module).
+    ``items``: canonical type names of the items of a returned tuple; "" where unknown.
     """
 
     op: str | None = None
@@ -77,3 +87,32 @@ class Fact:
     suppresses: bool = False
     noreturn: bool = False
     certainty: str = "definite"
+    when: Arg | None = None
+    unless: Arg | None = None
+    when_sharded: bool = False
+    outputs: tuple[Arg, ...] = ()
+    retypes: Arg | None = None
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFacts:
+    """What is known about a type of a library.
+
+    ``bases``: canonical names of known base types, whose facts hold too.
+    ``methods`` / ``attributes``: facts by name; an attribute's ``returns`` is its type.
+    ``call``: what calling an instance means (``model(x)``). Event "synced-forward": ``backward()`` on
+        anything computed from the result is a collective (``lookup.BACKWARD``).
+    ``iterate``: what the items of ``for x in instance`` are; event "uniform-count": as many on every rank.
+    ``sharded``: parameters and state are spread over the ranks (see ``Fact.when_sharded``).
+    ``hooks``: names of methods that the library calls on every rank alike, with the types of their parameters
+        (receiver not counted), "" where unknown.
+    """
+
+    bases: tuple[str, ...] = ()
+    methods: Mapping[str, Fact] = field(default_factory=dict)
+    attributes: Mapping[str, Fact] = field(default_factory=dict)
+    call: Fact | None = None
+    iterate: Fact | None = None
+    sharded: bool = False
+    hooks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

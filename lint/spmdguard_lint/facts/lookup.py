@@ -1,0 +1,225 @@
+"""What the tables know: facts by qualified name, by type and method, by environment variable.
+
+Terminology: a *qualified name* is dotted from the top package (``torch.distributed.all_reduce``); its
+*canonical* form is the one that the tables use; an *alias* is another way to import the same thing. A *type*
+is named by the canonical name of its class. Positional indices never count the receiver.
+
+Cost: a look-up is a few dict reads; canonical names are memoised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from . import conventions
+from .build import agreed
+from .fact import Fact, TypeFacts
+from .tables import (
+    ALIASES,
+    CLASS_PATTERNS,
+    CONSTANTS,
+    FUNCTIONS,
+    LOOSE_ROOTS,
+    MARKERS,
+    MIDDLES,
+    PREFIXES,
+    TYPES,
+)
+
+BACKWARD = agreed("backward", event="backward")
+"""``loss.backward()`` when the loss was computed by a module whose forward has event "synced-forward"."""
+
+_canonical: dict[str, str] = {}
+_loose: dict[str, dict[str, str]] = {}
+_MAX_MEMO = 50_000
+
+
+def canonical(qualname: str) -> str:
+    """The name that the tables use for ``qualname``; the name itself when they do not know it."""
+    known = _canonical.get(qualname)
+    if known is None:
+        if len(_canonical) >= _MAX_MEMO:
+            _canonical.clear()
+        known = _canonical[qualname] = _find_canonical(qualname)
+    return known
+
+
+def _find_canonical(name: str) -> str:
+    for _ in range(4):  # an alias may lead to an alias
+        if name in FUNCTIONS or name in TYPES or name in CONSTANTS:
+            return name
+        following = ALIASES.get(name) or _by_prefix(name)
+        if following is None or following == name:
+            break
+        name = following
+    return _by_last_segment(name) or name
+
+
+def _by_prefix(name: str) -> str | None:
+    """Longest alias of a leading part: a package, or a class whose member is meant."""
+    end = name.rfind(".")
+    while end > 0:
+        head = name[:end]
+        if head in ALIASES:
+            return ALIASES[head] + name[end:]
+        if head + "." in PREFIXES:
+            return PREFIXES[head + "."] + name[end + 1 :]
+        end = name.rfind(".", 0, end)
+    return None
+
+
+def _by_last_segment(name: str) -> str | None:
+    """Re-exports inside one framework: ``accelerate.accelerator.Accelerator``."""
+    root = next((r for r in LOOSE_ROOTS if name.startswith(r)), None)
+    if root is None:
+        return None
+    parts = name[len(root) :].split(".")
+    index = _loose.get(root) or _loose.setdefault(root, _index_root(root))
+    for place in range(len(parts)):
+        if parts[place][:1].isupper():  # a class: its members keep their place below it
+            found = index.get(parts[place])
+            return ".".join([found, *parts[place + 1 :]]) if found else None
+    return index.get(parts[-1])
+
+
+def _index_root(root: str) -> dict[str, str]:
+    """Last segment -> canonical name, for the names below ``root`` whose last segment is unique there."""
+    index: dict[str, str] = {}
+    ambiguous: set[str] = set()
+    for name in (*FUNCTIONS, *TYPES):
+        if name.startswith(root):
+            last = name.rpartition(".")[2]
+            if index.setdefault(last, name) != name:
+                ambiguous.add(last)
+    return {last: name for last, name in index.items() if last not in ambiguous}
+
+
+def function(qualname: str) -> Fact | None:
+    """The fact on calling ``qualname``: a function, a constructor with an effect, or ``Class.method``."""
+    name = canonical(qualname)
+    fact = FUNCTIONS.get(name)
+    if fact is not None:
+        return fact
+    owner, _, last = name.rpartition(".")
+    if owner:
+        type_name = constructor(owner)
+        if type_name is not None:
+            return method(type_name, last)
+    for prefix, middle in MIDDLES:
+        if name.startswith(prefix):
+            return middle
+    return None
+
+
+def constant(qualname: str) -> Fact | None:
+    """The fact on a module-level value that is read, not called (``torch.distributed.group.WORLD``)."""
+    return CONSTANTS.get(canonical(qualname))
+
+
+def constructor(qualname: str) -> str | None:
+    """The type of the instance that calling ``qualname`` makes, or None."""
+    name = canonical(qualname)
+    if name in TYPES:
+        return name
+    fact = FUNCTIONS.get(name)
+    if fact is not None and fact.returns in TYPES:
+        return fact.returns
+    last = name.rpartition(".")[2]
+    if last[:1].isupper():
+        for prefix, suffix, type_name in CLASS_PATTERNS:
+            if name.startswith(prefix) and name.endswith(suffix):
+                return type_name
+    return None
+
+
+def type_facts(type_name: str) -> TypeFacts | None:
+    """Everything known about a type."""
+    name = constructor(type_name)
+    return TYPES.get(name) if name is not None else None
+
+
+def lineage(type_name: str) -> Iterator[TypeFacts]:
+    """The type's own facts, then those of its known bases, nearest first."""
+    queue = [type_name]
+    seen: set[str] = set()
+    while queue:
+        name = constructor(queue.pop(0))
+        if name is None or name in seen:
+            continue
+        seen.add(name)
+        facts = TYPES[name]
+        yield facts
+        queue.extend(facts.bases)
+
+
+def method(type_name: str, method: str) -> Fact | None:
+    """The fact on ``instance.method(...)``."""
+    return next((facts.methods[method] for facts in lineage(type_name) if method in facts.methods), None)
+
+
+def attribute(type_name: str, attr: str) -> Fact | None:
+    """The fact on reading ``instance.attr``."""
+    return next((facts.attributes[attr] for facts in lineage(type_name) if attr in facts.attributes), None)
+
+
+def call_instance(type_name: str) -> Fact | None:
+    """The fact on calling an instance: a module's forward, a metric's update."""
+    return next((facts.call for facts in lineage(type_name) if facts.call is not None), None)
+
+
+def iterate_instance(type_name: str) -> Fact | None:
+    """The fact on the items of ``for x in instance``; event "uniform-count": every rank gets as many."""
+    return next((facts.iterate for facts in lineage(type_name) if facts.iterate is not None), None)
+
+
+def is_sharded(type_name: str) -> bool:
+    """Whether the type's parameters and state are spread over the ranks (``Fact.when_sharded``)."""
+    return any(facts.sharded for facts in lineage(type_name))
+
+
+def subclass_method(base_types: Iterable[str], method_name: str) -> Fact | None:
+    """The fact on ``self.method_name(...)`` in a user's class with these bases that does not override it."""
+    return next((fact for base in base_types if (fact := method(base, method_name)) is not None), None)
+
+
+def subclass_attribute(base_types: Iterable[str], attr: str) -> Fact | None:
+    """The fact on ``self.attr`` in a user's class with these bases."""
+    return next((fact for base in base_types if (fact := attribute(base, attr)) is not None), None)
+
+
+def hook_parameters(base_types: Iterable[str], method_name: str) -> tuple[str, ...] | None:
+    """Types of the parameters (receiver not counted) of a method that the library calls; None: no hook."""
+    for base in base_types:
+        for facts in lineage(base):
+            if method_name in facts.hooks:
+                return facts.hooks[method_name]
+    return None
+
+
+def environment(key: str) -> Fact | None:
+    """The fact on reading the environment variable ``key``; None when uniform or unknown."""
+    return conventions.ENVIRONMENT.get(key)
+
+
+def unknown_method(name: str, num_args: int) -> Fact | None:
+    """The fact on ``receiver.name(...)`` with an unknown receiver, for names that mean one thing only."""
+    entry = conventions.UNKNOWN_METHODS.get(name)
+    if entry is None:
+        return None
+    min_args, max_args, fact = entry
+    return fact if min_args <= num_args <= max_args else None
+
+
+def unknown_attribute(name: str) -> Fact | None:
+    """The fact on ``receiver.name`` with an unknown receiver, for names that mean one thing only."""
+    return conventions.UNKNOWN_ATTRIBUTES.get(name)
+
+
+def conventional_name(name: str) -> Fact | None:
+    """The fact on a parameter or variable of which only the name is known (``local_rank``, ``is_master``)."""
+    return conventions.NAMES.get(name)
+
+
+def marker_tokens() -> tuple[bytes, ...]:
+    """A file with none of these holds no communication call, no rank source and no framework type."""
+    return MARKERS
