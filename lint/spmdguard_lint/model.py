@@ -8,7 +8,7 @@ columns of the counter-example: what the diverging rank does, what the others do
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 Severity = Literal["error", "warning", "info"]
 Certainty = Literal["definite", "likely", "possible"]
@@ -87,3 +87,11 @@ class RuleInfo:
     severity: Severity
     status: Status
     page: str = field(repr=False)
+
+
+class Progress(Protocol):
+    """Told how a lint run gets on; ``phase`` starts a count of ``total`` items, ``advance`` counts them."""
+
+    def phase(self, label: str, total: int) -> None: ...
+
+    def advance(self, count: int = 1) -> None: ...

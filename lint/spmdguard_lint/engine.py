@@ -1,0 +1,208 @@
+"""One lint run: find files, read them, analyse them as one project, apply suppressions and selection.
+
+The engine owns what no single rule can know: files that cannot be read (SPG903) and comments that silence
+nothing or name nothing (SPG901, SPG902). Suppressions are applied to all findings before the selection, so a
+suppression counts as used whatever is selected. The order of the findings depends on nothing but the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from spmdguard_lint.config import Config
+from spmdguard_lint.model import Finding, Location, Progress, Site
+from spmdguard_lint.rules import registry
+from spmdguard_lint.source.discovery import discover
+from spmdguard_lint.source.reading import CannotRead, SourceFile, decode_source, read_source
+from spmdguard_lint.source.suppressions import Suppression
+
+Use = tuple[str, Suppression, str]  # in this file, this comment silenced a finding of this code
+# What analyses the files that could be read: (sources, config, progress) -> findings.
+Analysis = Callable[[Sequence[SourceFile], Config, "Progress | None"], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class StandardInput:
+    """Source text given on standard input, and the file name that it goes by."""
+
+    content: bytes
+    filename: str = "-"
+
+
+@dataclass(frozen=True)
+class LintResult:
+    """What a run found. ``sources`` has the text of every file that was read, by displayed name."""
+
+    findings: tuple[Finding, ...]
+    num_files: int
+    num_suppressed: int = 0
+    sources: Mapping[str, SourceFile] = field(default_factory=dict, repr=False)
+
+
+def lint(
+    paths: Sequence[str | Path],
+    config: Config,
+    *,
+    stdin: StandardInput | None = None,
+    progress: Progress | None = None,
+    analysis: Analysis | None = None,
+) -> LintResult:
+    """Lint the files at and below ``paths``; raise ``NoSuchPath`` for a path that does not exist."""
+    sources, findings = _read(paths, config, stdin, progress)
+    num_files = len(sources) + len(findings)
+    findings.extend((analysis or _analyse)(sources, config, progress))
+    by_name = {source.filename: source for source in sources}
+    used: set[Use] = set()
+    kept = _apply_suppressions(findings, by_name, used)
+    num_suppressed = len(findings) - len(kept)
+    of_comments = [finding for source in sources for finding in _comment_findings(source, used, config)]
+    kept.extend(_apply_suppressions(of_comments, by_name, set()))
+    chosen = {finding for finding in kept if _is_reported(finding, config)}
+    return LintResult(tuple(sorted(chosen, key=_order)), num_files, num_suppressed, by_name)
+
+
+def _read(
+    paths: Sequence[str | Path], config: Config, stdin: StandardInput | None, progress: Progress | None
+) -> tuple[list[SourceFile], list[Finding]]:
+    sources: list[SourceFile] = []
+    unreadable: list[Finding] = []
+    if stdin is not None:
+        try:
+            sources.append(decode_source(stdin.content, stdin.filename))
+        except CannotRead as error:
+            unreadable.append(cannot_read(error))
+    files = discover(paths, config.exclusion)
+    if progress is not None:
+        progress.phase("reading", len(files))
+    for file in files:
+        try:
+            sources.append(read_source(file.path, file.filename))
+        except CannotRead as error:
+            unreadable.append(cannot_read(error))
+        if progress is not None:
+            progress.advance()
+    return sources, unreadable
+
+
+def _analyse(sources: Sequence[SourceFile], config: Config, progress: Progress | None) -> list[Finding]:
+    from spmdguard_lint.analysis import analyse
+    from spmdguard_lint.names.project import Project
+
+    project = Project.load(sources, config)
+    findings = list(analyse(project, config, progress))
+    findings.extend(cannot_read(error) for error in project.unparsed)
+    return findings
+
+
+class Unreadable(Protocol):
+    """What ``CannotRead`` and ``CannotParse`` have in common."""
+
+    filename: str
+    row: int
+    column: int
+    reason: str
+
+
+class CommentSpan(Protocol):
+    """Where a comment stands."""
+
+    @property
+    def row(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+    @property
+    def end_column(self) -> int: ...
+
+
+def cannot_read(error: Unreadable) -> Finding:
+    """SPG903 for a ``CannotRead`` or ``CannotParse``."""
+    place = Location(error.row, error.column)
+    return Finding(
+        code="SPG903",
+        name="cannot-parse",
+        severity="error",
+        certainty="definite",
+        message=f"this file was not checked: {error.reason}",
+        help="correct the file, or leave it out with `extend-exclude` in [tool.spmdguard.lint]",
+        site=Site(error.filename, place, place),
+    )
+
+
+def _apply_suppressions(
+    findings: Iterable[Finding], sources: Mapping[str, SourceFile], used: set[Use]
+) -> list[Finding]:
+    """The findings that no comment silences; ``used`` learns which comments silenced what."""
+    kept: list[Finding] = []
+    for finding in findings:
+        filename, row = finding.site.filename, finding.site.start.row
+        source = sources.get(filename)
+        suppressions = source.comments.suppressions if source else ()
+        silencing = [s for s in suppressions if s.covers(row, finding.code, finding.name)]
+        used.update((filename, suppression, finding.code) for suppression in silencing)
+        if not silencing:
+            kept.append(finding)
+    return kept
+
+
+def _comment_findings(source: SourceFile, used: set[Use], config: Config) -> Iterator[Finding]:
+    """SPG901 and SPG902 for the comments of one file."""
+    for unknown in source.comments.unknown:
+        word = unknown.word or "nothing"
+        message = f"`# spmdguard:` is followed by `{word}`, which is none of its words"
+        yield _meta("SPG902", message, _nearest(unknown.word), _span(source, unknown))
+    for suppression in source.comments.suppressions:
+        site = _span(source, suppression)
+        for name in suppression.codes:
+            code = registry.code_of(name)
+            if code is None:
+                yield _meta("SPG902", f"`{name}` is no rule", _nearest(name), site)
+            elif (source.filename, suppression, code) not in used and _was_looked_for(code, config):
+                message = f"this comment silences no {code} ({registry.codes()[code]})"
+                yield _meta("SPG901", message, "remove the comment, or the code from it", site)
+        if not (suppression.codes or suppression.noqa):
+            if not any((source.filename, suppression, code) in used for code in registry.codes()):
+                yield _meta("SPG901", "this comment silences nothing", "remove the comment", site)
+
+
+def _was_looked_for(code: str, config: Config) -> bool:
+    info = registry.rule_for(code)
+    return info is not None and config.looks_for(code, info.status)
+
+
+def _nearest(word: str) -> str:
+    import difflib
+
+    known = ["ignore", "uniform", "protocol", *registry.codes(), *registry.codes().values()]
+    close = difflib.get_close_matches(word, known, n=1) or difflib.get_close_matches(word.upper(), known, n=1)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return "write `ignore[CODE]`, `uniform` or `protocol`; `spmdguard rule --all` lists the codes"
+
+
+def _span(source: SourceFile, comment: CommentSpan) -> Site:
+    return Site(
+        source.filename, Location(comment.row, comment.column), Location(comment.row, comment.end_column)
+    )
+
+
+def _meta(code: str, message: str, help_text: str, site: Site) -> Finding:
+    return Finding(code, registry.codes()[code], "warning", "definite", message, help_text, site)
+
+
+def _is_reported(finding: Finding, config: Config) -> bool:
+    info = registry.rule_for(finding.code)
+    if not config.looks_for(finding.code, info.status if info else "stable"):
+        return False
+    if config.ignores_in_file(finding.code, finding.site.filename):
+        return False
+    if finding.severity == "info" and not config.is_named(finding.code):
+        return False
+    return config.shows(finding.certainty) or finding.code in registry.ALWAYS_REPORTED
+
+
+def _order(finding: Finding) -> tuple[Any, ...]:
+    site = finding.site
+    return (site.filename, site.start, finding.code, site.end, finding.message, finding.help)
