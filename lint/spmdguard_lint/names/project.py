@@ -1,0 +1,95 @@
+"""The index of all linted files: modules by name, symbols by dotted name, what the analysis must visit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from ..source.parsing import CannotParse, gc_paused
+from ..source.prefilter import Prefilter
+from ..source.reading import SourceFile
+from .classes import ClassInfo
+from .functions import FunctionInfo
+from .layout import ModuleIndex, place_files
+from .modules import Module
+from .relevance import find_relevant
+from .resolver import Resolver
+from .symbols import ClassSymbol, Symbol
+
+
+class Project:
+    """Files of one lint run. Nothing is imported or executed; files are parsed when first needed.
+
+    ``errors`` grows as files are parsed; read it after the analysis.
+    """
+
+    def __init__(self, files: Sequence[SourceFile], prefilter: Prefilter) -> None:
+        self.files = tuple(files)
+        self.prefilter = prefilter
+        self.errors: list[CannotParse] = []
+        places = place_files(self.files)
+        self.all_modules = tuple(
+            Module(self, place.name, source, place.is_package, place.root)
+            for place, source in zip(places, self.files, strict=True)
+        )
+        self.by_filename: Mapping[str, Module] = {m.filename: m for m in self.all_modules}
+        by_name: dict[str, Module] = {}
+        for module in self.all_modules:
+            by_name.setdefault(module.name, module)
+        self.modules: Mapping[str, Module] = by_name
+        self._index = ModuleIndex(self.all_modules, places)
+        self._resolver = Resolver(self._index)
+
+    @staticmethod
+    def load(files: Sequence[SourceFile], *, extra_markers: Sequence[str] = ()) -> Project:
+        """Index the files. ``extra_markers`` are names that make a file worth visiting, such as the
+        user's own ``collectives`` and ``rank-sources`` from the configuration."""
+        return Project(files, Prefilter(extra_markers))
+
+    def resolve(self, module: Module, dotted: str) -> Symbol:
+        """What ``dotted`` (``"dist.get_rank"``) means at module level of ``module``."""
+        return self._resolver.resolve(module, dotted)
+
+    def resolve_in_function(self, function: FunctionInfo, dotted: str) -> Symbol:
+        """What ``dotted`` means inside ``function``, as far as definitions and imports tell."""
+        return self._resolver.resolve_in_function(function, dotted)
+
+    def resolve_import(self, importer: Module, target: str) -> Symbol:
+        """What the absolute dotted name of an import in ``importer`` means."""
+        return self._resolver.resolve_import(importer, target)
+
+    def member(self, symbol: Symbol, name: str, importer: Module) -> Symbol | None:
+        """What ``symbol.name`` means, or None."""
+        return self._resolver.member(symbol, name, importer)
+
+    def resolve_class_base(self, cls: ClassInfo, dotted: str) -> Symbol:
+        """What a name in the header of ``cls`` means: classes around it, then functions, then the module."""
+        first, _, rest = dotted.partition(".")
+        outer = cls.outer
+        if outer is not None and not rest and first in outer.nested_classes:
+            return ClassSymbol(outer.nested_classes[first])
+        if cls.parent is not None and cls.parent.nested_classes.get(first) is not cls:
+            return self._resolver.resolve_in_function(cls.parent, dotted)
+        return self._resolver.resolve(cls.module, dotted)
+
+    def scope_imports(self, function: FunctionInfo) -> dict[str, str]:
+        """Imports in the body of ``function``: local name -> absolute dotted target."""
+        return function.scope.imports
+
+    def relevant_modules(self) -> list[Module]:
+        """The modules that the analysis must visit, in the order of the given files."""
+        return list(self._relevant)
+
+    @cached_property
+    def _relevant(self) -> tuple[Module, ...]:
+        with gc_paused():
+            return tuple(find_relevant(self))
+
+    def subclasses(self, cls: ClassInfo) -> list[ClassInfo]:
+        """The direct and indirect subclasses of ``cls`` in the relevant modules, in file order."""
+        return [other for other in self._classes_below if cls in other.mro()[1:]]
+
+    @cached_property
+    def _classes_below(self) -> tuple[ClassInfo, ...]:
+        """All classes with bases: the candidates of ``subclasses``."""
+        return tuple(c for m in self._relevant for c in m.all_classes if c.node.bases)
