@@ -107,6 +107,7 @@ class TypeFacts:
     ``sharded``: parameters and state are spread over the ranks (see ``Fact.when_sharded``).
     ``hooks``: names of methods that the library calls on every rank alike, with the types of their parameters
         (receiver not counted), "" where unknown.
+    ``other``: what any method not listed means (a tracker's client: each call may raise).
     """
 
     bases: tuple[str, ...] = ()
@@ -116,3 +117,4 @@ class TypeFacts:
     iterate: Fact | None = None
     sharded: bool = False
     hooks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    other: Fact | None = None

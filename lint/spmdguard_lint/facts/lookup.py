@@ -62,8 +62,9 @@ def _by_prefix(name: str) -> str | None:
         head = name[:end]
         if head in ALIASES:
             return ALIASES[head] + name[end:]
-        if head + "." in PREFIXES:
-            return PREFIXES[head + "."] + name[end + 1 :]
+        target = PREFIXES.get(head + ".")
+        if target is not None and not (target and name.startswith(target)):  # no alias leads below itself
+            return target + name[end + 1 :]
         end = name.rfind(".", 0, end)
     return None
 
@@ -154,7 +155,11 @@ def lineage(type_name: str) -> Iterator[TypeFacts]:
 
 def method(type_name: str, method: str) -> Fact | None:
     """The fact on ``instance.method(...)``."""
-    return next((facts.methods[method] for facts in lineage(type_name) if method in facts.methods), None)
+    for facts in lineage(type_name):
+        fact = facts.methods.get(method, facts.other)
+        if fact is not None:
+            return fact
+    return None
 
 
 def attribute(type_name: str, attr: str) -> Fact | None:

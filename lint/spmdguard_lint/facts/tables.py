@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from . import torch_distributed
+from . import (
+    files,
+    spmdguard_api,
+    stdlib,
+    torch_checkpoint,
+    torch_core,
+    torch_distributed,
+    torch_functional,
+    torch_parallel,
+)
 from .fact import Fact, TypeFacts
 
-_FAMILIES: tuple[ModuleType, ...] = (torch_distributed,)
+_FAMILIES: tuple[ModuleType, ...] = (
+    torch_distributed,
+    torch_functional,
+    torch_parallel,
+    torch_checkpoint,
+    torch_core,
+    stdlib,
+    files,
+    spmdguard_api,
+)
 
 FUNCTIONS: dict[str, Fact] = {}
 TYPES: dict[str, TypeFacts] = {}
