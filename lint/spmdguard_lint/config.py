@@ -63,7 +63,11 @@ class Config:
         return Exclusion(self.root, patterns, self.respect_gitignore, self.force_exclude)
 
     def looks_for(self, code: str, status: Status) -> bool:
-        """Whether a finding of ``code`` could be reported; the most specific selector decides, ``ignore`` ties."""
+        """Whether a finding of ``code`` could be reported.
+
+        The longest selector that fits decides; between equals ``ignore`` does. A preview rule needs
+        ``preview`` or its full code.
+        """
         ignored = _longest(self.ignore, code)
         if code in registry.ALWAYS_REPORTED:
             return ignored is None
@@ -73,7 +77,7 @@ class Config:
         return status == "stable" or self.preview or selected == code
 
     def is_named(self, code: str) -> bool:
-        """Whether a selector of the user's, beyond ``ALL``, picks ``code``: then advice (``info``) shows too."""
+        """Whether a selector beyond ``ALL`` picks ``code``: then its advice (``info``) shows too."""
         return bool(_longest(self.select + self.extend_select, code))
 
     def ignores_in_file(self, code: str, filename: str) -> bool:
@@ -93,7 +97,7 @@ def _longest(selectors: Sequence[str], code: str) -> str | None:
 
 
 def load_config(paths: Sequence[str | Path], *, file: Path | None = None, isolated: bool = False) -> Config:
-    """The settings for linting ``paths``: those of ``file``, or of the nearest pyproject.toml that has any."""
+    """The settings for ``paths``: those of ``file``, or of the nearest pyproject.toml that has any."""
     if isolated:
         return Config()
     if file is not None:
@@ -112,8 +116,9 @@ def load_config(paths: Sequence[str | Path], *, file: Path | None = None, isolat
 
 
 def _common_folder(paths: Sequence[str | Path]) -> Path:
+    absolute = [Path(path).absolute() for path in paths]
     try:
-        common = Path(os.path.commonpath([os.path.abspath(path) for path in paths] or [os.getcwd()]))
+        common = Path(os.path.normpath(os.path.commonpath(absolute or [Path.cwd()])))
     except ValueError:  # different drives
         common = Path.cwd()
     return common if common.is_dir() else common.parent
@@ -130,7 +135,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
             data: dict[str, Any] = toml.load(file)
             return data
     except (toml.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"not valid TOML: {error}", str(path), "correct the file, or pass --isolated") from error
+        do = "correct the file, or pass --isolated"
+        raise ConfigError(f"not valid TOML: {error}", str(path), do) from error
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", str(path), "make it readable") from error
 
@@ -140,9 +146,8 @@ def parse_config(data: Mapping[str, Any], path: Path) -> Config:
     ours = _table(_table(data, "tool", str(path)), "spmdguard", str(path))
     for key in ours:
         if key in _READERS:
-            raise ConfigError(
-                f"`{key}` is no setting of [tool.spmdguard]", str(path), f"move it below {TABLE}, where it is one"
-            )
+            problem = f"`{key}` is no setting of [tool.spmdguard]"
+            raise ConfigError(problem, str(path), f"move it below {TABLE}, where it is one")
     where = f"{path}, {TABLE}"
     settings: dict[str, Any] = {}
     for key, value in _table(ours, "lint", str(path)).items():
@@ -216,7 +221,8 @@ def _strings(value: Any, where: str) -> tuple[str, ...]:
 
 def _boolean(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise ConfigError(f"expected true or false, saw {value!r}", where, "write true or false, without quotes")
+        do = "write true or false, without quotes"
+        raise ConfigError(f"expected true or false, saw {value!r}", where, do)
     return value
 
 
@@ -237,7 +243,8 @@ def _names(value: Any, where: str) -> tuple[str, ...]:
 
 def _per_file(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"expected a table, saw {value!r}", where, 'write it like {"tests/**" = ["SPG101"]}')
+        do = 'write it like {"tests/**" = ["SPG101"]}'
+        raise ConfigError(f"expected a table, saw {value!r}", where, do)
     return tuple((glob, selectors(codes, f"{where}, `{glob}`")) for glob, codes in value.items())
 
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from spmdguard_lint.config import Config
 from spmdguard_lint.model import Finding, Location, Progress, Site
 from spmdguard_lint.rules import registry
 from spmdguard_lint.source.discovery import discover
+from spmdguard_lint.source.parsing import CannotParse, parse
 from spmdguard_lint.source.reading import CannotRead, SourceFile, decode_source, read_source
 from spmdguard_lint.source.suppressions import Suppression
 
+if TYPE_CHECKING:
+    from spmdguard_lint.names.project import Project
+
 Use = tuple[str, Suppression, str]  # in this file, this comment silenced a finding of this code
-# What analyses the files that could be read: (sources, config, progress) -> findings.
-Analysis = Callable[[Sequence[SourceFile], Config, "Progress | None"], Iterable[Finding]]
+# What analyses the project: (project, config, progress) -> findings.
+Analysis = Callable[["Project", Config, "Progress | None"], Iterable[Finding]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def lint(
     """Lint the files at and below ``paths``; raise ``NoSuchPath`` for a path that does not exist."""
     sources, findings = _read(paths, config, stdin, progress)
     num_files = len(sources) + len(findings)
-    findings.extend((analysis or _analyse)(sources, config, progress))
+    findings.extend(_analyse(sources, config, progress, analysis))
     by_name = {source.filename: source for source in sources}
     used: set[Use] = set()
     kept = _apply_suppressions(findings, by_name, used)
@@ -87,14 +91,28 @@ def _read(
     return sources, unreadable
 
 
-def _analyse(sources: Sequence[SourceFile], config: Config, progress: Progress | None) -> list[Finding]:
-    from spmdguard_lint.analysis import analyse
+def _analyse(
+    sources: Sequence[SourceFile], config: Config, progress: Progress | None, analysis: Analysis | None
+) -> list[Finding]:
     from spmdguard_lint.names.project import Project
 
-    project = Project.load(sources, config)
-    findings = list(analyse(project, config, progress))
-    findings.extend(cannot_read(error) for error in project.unparsed)
+    if analysis is None:
+        from spmdguard_lint.analysis import analyse as analysis
+    names = config.collectives + config.rank_sources + config.uniform_functions + config.rank_local
+    project = Project.load(sources, extra_markers=names)
+    findings = list(analysis(project, config, progress))
+    unparsed = [module.source for module in project.all_modules if not module.is_parsed]
+    findings.extend(map(cannot_read, [*project.errors, *_syntax_errors(unparsed)]))
     return findings
+
+
+def _syntax_errors(sources: Iterable[SourceFile]) -> Iterator[CannotParse]:
+    """What is wrong with files that the analysis needed not parse: none is skipped in silence."""
+    for source in sources:
+        try:
+            parse(source)
+        except CannotParse as error:
+            yield error
 
 
 class Unreadable(Protocol):
@@ -162,9 +180,9 @@ def _comment_findings(source: SourceFile, used: set[Use], config: Config) -> Ite
             elif (source.filename, suppression, code) not in used and _was_looked_for(code, config):
                 message = f"this comment silences no {code} ({registry.codes()[code]})"
                 yield _meta("SPG901", message, "remove the comment, or the code from it", site)
-        if not (suppression.codes or suppression.noqa):
-            if not any((source.filename, suppression, code) in used for code in registry.codes()):
-                yield _meta("SPG901", "this comment silences nothing", "remove the comment", site)
+        is_bare = not (suppression.codes or suppression.noqa)
+        if is_bare and not any((source.filename, suppression, code) in used for code in registry.codes()):
+            yield _meta("SPG901", "this comment silences nothing", "remove the comment", site)
 
 
 def _was_looked_for(code: str, config: Config) -> bool:

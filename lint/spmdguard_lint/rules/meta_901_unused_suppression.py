@@ -19,9 +19,9 @@ dist.barrier()
 ```
 
 ## Known limits
-Only codes that this run looked for are judged: a suppression of a rule that `select` or `ignore` leaves out is
-kept. A bare `# noqa`, which speaks to other linters too, is never reported. Where only some files of a project
-are linted, a finding that needs the other files is not seen, and its suppression looks unused.
+Only codes that this run looked for are judged: a suppression of a rule that `select` or `ignore` leaves out
+is kept. A bare `# noqa`, which speaks to other linters too, is never reported. Where only some files of a
+project are linted, a finding that needs the other files is not seen, and its suppression looks unused.
 
 ## Fix safety
 Removing the comment changes no behaviour. There is no automatic fix yet.

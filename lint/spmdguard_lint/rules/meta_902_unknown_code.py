@@ -19,9 +19,9 @@ dist.barrier()  # spmdguard: ignore[SPG101] -- only the leaders' group comes her
 ```
 
 ## Known limits
-In a `# noqa` comment only codes that begin with `SPG` are judged; the others belong to other linters. A comment
-such as `# spmdguard: see the guide`, words in running text, is not taken for a directive. An unknown code in
-`pyproject.toml` or on the command line is an error that ends the run, not a finding.
+In a `# noqa` comment only codes that begin with `SPG` are judged; the others belong to other linters. A
+comment such as `# spmdguard: see the guide`, words in running text, is not taken for a directive. An unknown
+code in `pyproject.toml` or on the command line is an error that ends the run, not a finding.
 
 ## Fix safety
 No fix: only the author knows which code was meant. The help names the nearest one.

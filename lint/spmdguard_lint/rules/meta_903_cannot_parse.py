@@ -28,8 +28,8 @@ extend-exclude = ["templates/**"]
 ```
 
 ## Known limits
-Reported whatever `select` says; only `ignore = ["SPG903"]` silences it. Grammar that is newer than the running
-Python is read with libcst; where libcst does not know it either, the file is reported.
+Reported whatever `select` says; only `ignore = ["SPG903"]` silences it. Grammar that is newer than the
+running Python is read with libcst; where libcst does not know it either, the file is reported.
 
 ## Fix safety
 No fix.

@@ -1,9 +1,9 @@
 """Which rules there are, found from the rule files themselves.
 
-Terminology: a *rule file* is ``spg102_early_exit_past_collective.py`` (or ``meta_901_...`` for a rule that the
-engine applies); its name holds code and name, its docstring is the rule's page, ``RULE`` its description and
-``check(analysis)`` the rule. Codes and names are read from the file names, so a rule is imported only where
-its page, its status or its check is asked for.
+Terminology: a *rule file* is ``spg102_early_exit_past_collective.py`` (or ``meta_901_...`` for a rule that
+the engine applies); its name holds code and name, its docstring is the rule's page, ``RULE`` its description
+and ``check(analysis)`` the rule. Codes and names are read from the file names, so a rule is imported only
+where its page, its status or its check is asked for.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def rule_for(code: str) -> RuleInfo | None:
     module = _module(code)
     info = module.RULE
     if not isinstance(info, RuleInfo) or (info.code, info.name) != (code, codes()[code]):
-        raise ValueError(f"{module.__name__}: RULE is {info!r}: expected code {code} and name {codes()[code]}")
+        expected = f"expected code {code} and name {codes()[code]}"
+        raise ValueError(f"{module.__name__}: RULE is {info!r}: {expected}")
     return info
 
 

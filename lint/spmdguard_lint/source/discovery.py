@@ -51,9 +51,9 @@ class Exclusion:
     force: bool = False
 
 
-def discover(roots: Sequence[str | Path], exclusion: Exclusion, *, cwd: Path | None = None) -> list[FoundFile]:
-    """All files to lint, in the order of their displayed names; raise ``NoSuchPath`` for a root that is none."""
-    here = cwd or Path.cwd()
+def discover(roots: Sequence[str | Path], exclusion: Exclusion) -> list[FoundFile]:
+    """All files to lint, in the order of their displayed names; ``NoSuchPath`` for a root that is none."""
+    here = Path.cwd()
     found: dict[str, FoundFile] = {}
     for root in roots:
         if not os.path.exists(root):
@@ -122,7 +122,8 @@ def is_excluded(path: str, name: str, exclusion: Exclusion, *, is_folder: bool) 
     """Whether ``exclude`` keeps the entry ``path``, called ``name``, out."""
     plain, matcher = _compiled(exclusion.patterns)
     if name in plain:
-        return not (is_folder and name in _MAY_BE_A_PACKAGE and os.path.exists(os.path.join(path, "__init__.py")))
+        may_be_package = is_folder and name in _MAY_BE_A_PACKAGE
+        return not (may_be_package and os.path.exists(os.path.join(path, "__init__.py")))
     if is_folder and os.path.exists(os.path.join(path, "pyvenv.cfg")):
         return True
     return matcher is not None and _matches(matcher, path, name, exclusion.base)

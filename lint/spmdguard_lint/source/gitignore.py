@@ -7,6 +7,7 @@ names an ignored folder wants it read. ``pathspec`` is imported once a ``.gitign
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ class IgnoreStack:
             above.append(folder)
         stack = cls()
         ancestors = [*reversed(above), absolute]
-        for outer, inner in zip(ancestors, ancestors[1:], strict=False):
+        for outer, inner in itertools.pairwise(ancestors):
             stack = stack.entered(str(outer))
             if stack.ignores(str(inner), is_folder=True):
                 return cls()

@@ -42,7 +42,7 @@ class CannotRead(Exception):
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One file's text. ``filename`` is what reports show: relative to the working directory where possible."""
+    """One file's text; ``filename`` is what reports show, relative to the working directory if below it."""
 
     path: Path
     filename: str
@@ -64,7 +64,7 @@ class SourceFile:
 
 
 def read_source(path: Path | str, display: str) -> SourceFile:
-    """Read the file at ``path``, shown as ``display``; raise ``CannotRead`` where Python could not read it."""
+    """Read the file at ``path``, shown as ``display``; ``CannotRead`` where Python could not read it."""
     place = Path(path)
     try:
         content = place.read_bytes()
@@ -101,7 +101,8 @@ def _encoding(content: bytes, display: str) -> tuple[str, int]:
     if not marked:
         for mark, name in _WIDE_MARKS.items():
             if content.startswith(mark):
-                raise CannotRead(display, 1, 1, f"is {name}; Python source is UTF-8 unless a comment declares it")
+                reason = f"is {name}; Python source is UTF-8 unless a comment declares otherwise"
+                raise CannotRead(display, 1, 1, reason)
     head = content[start : start + 400]
     if b"coding" not in head:
         return "utf-8", start

@@ -1,13 +1,13 @@
 """The comments that speak to the linter: suppressions and directives.
 
-Terminology: a *suppression* silences findings of the codes it names (``# spmdguard: ignore[SPG201] -- reason``,
-``# noqa: SPG201``); a *directive* tells the analysis a fact (``# spmdguard: uniform`` on an assignment,
-``# spmdguard: protocol`` on a branch). A *logical line* is a statement or the header of a compound one, over as
-many rows as its brackets and backslashes make it.
+Terminology: a *suppression* silences findings of the codes that it names
+(``# spmdguard: ignore[SPG201] -- reason``, ``# noqa: SPG201``); a *directive* tells the analysis a fact
+(``# spmdguard: uniform`` on an assignment, ``# spmdguard: protocol`` on a branch). A *logical line* is a
+statement or the header of a compound one, over as many rows as its brackets and backslashes make it.
 
-A suppression covers its own row; where it ends a logical line, the whole logical line; where it stands alone on
-its row, the logical line that follows. Comments inside strings are text. Cost: two substring searches for a
-file without such comments, one pass of a regular expression, O(n), for the others.
+A suppression covers its own row; where it ends a logical line, the whole logical line; where it stands alone
+on its row, the logical line that follows. Comments inside strings are text. Cost: three substring searches
+for a file without such comments, one pass of a regular expression, O(n), for the others.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _OURS = re.compile(r"#\s*spmdguard:\s*(?P<word>[A-Za-z][\w-]*)?\s*(?P<codes>\[[^\]]*\]?)?")
-_NOQA = re.compile(r"#\s*noqa\b(?P<colon>\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*))?", re.IGNORECASE)
+_NOQA = re.compile(
+    r"#\s*noqa\b(?P<colon>\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?", re.IGNORECASE
+)
 _OUR_CODE = re.compile(r"SPG\d*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Suppression:
-    """One comment that silences findings; ``codes`` is empty where it silences every rule but those of SPG9."""
+    """One comment that silences findings; without ``codes`` those of every rule but SPG9xx."""
 
     row: int
     column: int
@@ -70,7 +72,7 @@ class UnknownDirective:
 
 @dataclass(frozen=True)
 class SourceComments:
-    """What one file's comments say to the linter; ``directives`` maps a row to the words said of its statement."""
+    """What one file's comments say; ``directives`` maps a row to the words said of its statement."""
 
     suppressions: tuple[Suppression, ...] = ()
     directives: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -139,7 +141,9 @@ def _noqa(comment: _Comment) -> Iterator[Suppression]:
         yield _suppression(comment, match, codes, noqa=True)
 
 
-def _suppression(comment: _Comment, match: re.Match[str], codes: tuple[str, ...], *, noqa: bool) -> Suppression:
+def _suppression(
+    comment: _Comment, match: re.Match[str], codes: tuple[str, ...], *, noqa: bool
+) -> Suppression:
     first, last = comment.row, comment.row
     if comment.alone and not noqa:
         first, last = comment.first_row, comment.last_row

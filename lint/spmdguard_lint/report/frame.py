@@ -1,0 +1,155 @@
+"""The code frame: source lines with the finding underlined and the trail written beside its lines.
+
+Terminology: a *mark* is an underlined span with an optional label. A *block* is the part of the frame that
+shows one file; inside a block lines stand in source order, and the numbers in the labels give the trail's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from spmdguard_lint.model import Finding, Site
+from spmdguard_lint.report.style import Style, num_cells, printable, wrapped
+from spmdguard_lint.source.reading import SourceFile
+
+_MIN_LABEL = 24
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A span to underline, with the message of the trail's step ``number`` where that is not 0."""
+
+    site: Site
+    label: str
+    number: int
+    is_finding: bool = False
+
+
+def frame(finding: Finding, sources: Mapping[str, SourceFile], style: Style) -> Iterator[str]:
+    """The frame's lines: the finding's file first, then the other files of its trail."""
+    marks = _marks(finding)
+    gutter = max(len(str(mark.site.start.row + 1)) for mark in marks)
+    filenames = dict.fromkeys(mark.site.filename for mark in marks)
+    for index, filename in enumerate(filenames):
+        own = [mark for mark in marks if mark.site.filename == filename]
+        if index:
+            yield _gutter("", gutter, style).rstrip()
+        head = style.glyph("╭─▸", "-->") if index == 0 else style.glyph("├─▸", "-->")
+        start = own[0].site.start
+        place = f"{printable(filename)}:{start.row}:{start.column}"
+        note = f"  {finding.name}, {finding.certainty}" if index == 0 else ""
+        arrow = style.paint(" " * (gutter + 1) + head, "blue")
+        yield f"{arrow} {style.paint(place, 'bold')}{style.paint(note, 'dim')}"
+        source = sources.get(filename)
+        lines = source.lines if source else ()
+        yield from _block(own, lines, finding.severity, gutter, style)
+
+
+def _marks(finding: Finding) -> list[Mark]:
+    """The finding's mark, then the trail's; a step on the finding's own span shares its mark."""
+    steps = [Mark(step.site, printable(step.message), n) for n, step in enumerate(finding.trail, 1)]
+    own = next((mark for mark in steps if mark.site == finding.site), None)
+    others = [mark for mark in steps if mark is not own]
+    return [Mark(finding.site, own.label if own else "", own.number if own else 0, True), *others]
+
+
+def _block(
+    marks: Sequence[Mark], lines: Sequence[str], severity: str, gutter: int, style: Style
+) -> Iterator[str]:
+    by_row: dict[int, list[Mark]] = {}
+    for mark in marks:
+        by_row.setdefault(mark.site.start.row, []).append(mark)
+    shown = _rows_to_show(by_row, len(lines))
+    previous = shown[0] - 1 if shown else 0
+    for row in shown:
+        if row != previous + 1:
+            yield style.paint(" " * gutter + " " + style.glyph("⋮", ":"), "blue")
+        previous = row
+        yield from _line(row, lines[row - 1], by_row.get(row, []), severity, gutter, style)
+    for row, beyond in by_row.items():
+        if row > len(lines):
+            for mark in beyond:
+                yield from _label_lines(mark, _gutter("", gutter, style), 0, "", severity, style)
+
+
+def _rows_to_show(by_row: Mapping[int, Sequence[Mark]], num_lines: int) -> list[int]:
+    """The marked rows, one row around the finding's own, and single rows that would else be left out."""
+    rows = {row for row in by_row if row <= num_lines}
+    for row, marks in by_row.items():
+        if any(mark.is_finding for mark in marks):
+            rows |= {near for near in (row - 1, row + 1) if 1 <= near <= num_lines}
+    rows |= {row + 1 for row in rows if row + 2 in rows}
+    return sorted(rows)
+
+
+def _gutter(number: str, gutter: int, style: Style) -> str:
+    return style.paint(f"{number:>{gutter}} {style.glyph('│', '|')}", "blue") + " "
+
+
+def _line(
+    row: int, text: str, marks: Sequence[Mark], severity: str, gutter: int, style: Style
+) -> Iterator[str]:
+    room = max(style.width - gutter - 3, 20)
+    spans = [_span(mark, text) for mark in marks]
+    visible = printable(text)
+    cut = _cut(visible, min((start for start, _ in spans), default=0), room)
+    shown = ("…" if style.unicode else "~") + visible[cut + 1 :] if cut else visible
+    if num_cells(shown) > room:
+        shown = shown[: room - 1] + style.glyph("…", "~")
+    yield f"{_gutter(str(row), gutter, style)}{shown if marks else style.paint(shown, 'dim')}".rstrip()
+    empty = _gutter("", gutter, style)
+    for mark, (start, end) in sorted(
+        zip(marks, spans, strict=True), key=lambda item: (-item[1][0], item[0].number)
+    ):
+        before = num_cells(visible[cut:start])
+        width = max(1, min(num_cells(visible[start:end]), room - before))
+        line = "^" if mark.is_finding else style.glyph("─", "-")
+        yield from _label_lines(mark, empty, before, line * width, severity, style)
+
+
+def _span(mark: Mark, text: str) -> tuple[int, int]:
+    """Where the mark starts and ends in ``printable(text)``; a mark over several rows ends with the first."""
+    start = min(mark.site.start.column - 1, len(text))
+    end = mark.site.end.column - 1 if mark.site.end.row == mark.site.start.row else len(text.rstrip())
+    return len(printable(text[:start])), len(printable(text[: max(end, start)]))
+
+
+def _cut(visible: str, start: int, room: int) -> int:
+    """How many characters to leave out on the left so that the mark at ``start`` is in view."""
+    if num_cells(visible) <= room or start < room * 2 // 3:
+        return 0
+    return max(0, start - room // 3)
+
+
+def _label_lines(
+    mark: Mark, empty: str, before: int, underline: str, severity: str, style: Style
+) -> Iterator[str]:
+    colours = (severity, "bold") if mark.is_finding else ("cyan",)
+    lead = " " * before + style.paint(underline, *colours)
+    if not mark.label:
+        yield f"{empty}{lead}".rstrip()
+        return
+    number = style.number(mark.number)
+    taken = num_cells(empty_text(empty)) + before + len(underline) + 2 + len(number)
+    room = style.width - taken
+    if room < min(_MIN_LABEL, num_cells(mark.label)):
+        yield f"{empty}{lead}".rstrip()
+        before = min(before, max(0, style.width - num_cells(empty_text(empty)) - len(number) - 2 - 40))
+        room = style.width - num_cells(empty_text(empty)) - before - len(number) - 1
+        lines = wrapped(mark.label, max(room, _MIN_LABEL))
+        indent = " " * (before + len(number) + 1)
+        yield f"{empty}{' ' * before}{style.paint(f'{number} {lines[0]}', 'cyan')}"
+    else:
+        lines = wrapped(mark.label, room)
+        indent = " " * (before + len(underline) + 2 + len(number))
+        yield f"{empty}{lead} {style.paint(f'{number} {lines[0]}', 'cyan')}"
+    for line in lines[1:]:
+        yield f"{empty}{indent}{style.paint(line, 'cyan')}"
+
+
+def empty_text(painted: str) -> str:
+    """``painted`` without its colour codes."""
+    import re
+
+    return re.sub(r"\x1b\[[0-9;]*m", "", painted)
