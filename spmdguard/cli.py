@@ -37,6 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("spmdguard: interrupted", file=sys.stderr)
         return 130
+    except Exception:  # exit code 1 means "something was found", so a crash must not end with Python's 1
+        import traceback
+
+        traceback.print_exc()
+        print("spmdguard: error: this is a bug in spmdguard; please report it", file=sys.stderr)
+        return 2
 
 
 def _run(command: str, arguments: list[str]) -> int:
