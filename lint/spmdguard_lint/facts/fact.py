@@ -68,6 +68,7 @@ class Fact:
     ``outputs``: arguments written in place with rank-varying data (``recv``'s tensor, ``scatter``'s output).
     ``retypes``: argument whose object becomes of type ``returns`` in place (``fully_shard``'s module).
     ``items``: canonical type names of the items of a returned tuple; "" where unknown.
+    ``parts``: facts on the items of a returned tuple, where they differ: ``(rank, world_size)``.
     """
 
     op: str | None = None
@@ -93,6 +94,7 @@ class Fact:
     outputs: tuple[Arg, ...] = ()
     retypes: Arg | None = None
     items: tuple[str, ...] = ()
+    parts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ FUNCTIONS: dict[str, Fact] = {
     "trackio.finish": _TRACKER_END,
 }
 
-MIDDLES: tuple[tuple[str, Fact], ...] = (
+PREFIX_FACTS: tuple[tuple[str, Fact], ...] = (
     ("mlflow.", _TRACKER_LOG),
     ("wandb.", _TRACKER_LOG),
     ("trackio.", _TRACKER_LOG),

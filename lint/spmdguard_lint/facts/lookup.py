@@ -14,17 +14,8 @@ from collections.abc import Iterable, Iterator
 from . import conventions
 from .build import agreed
 from .fact import Fact, TypeFacts
-from .tables import (
-    ALIASES,
-    CLASS_PATTERNS,
-    CONSTANTS,
-    FUNCTIONS,
-    LOOSE_ROOTS,
-    MARKERS,
-    MIDDLES,
-    PREFIXES,
-    TYPES,
-)
+from .markers import MARKERS
+from .tables import TABLES
 
 BACKWARD = agreed("backward", event="backward")
 """``loss.backward()`` when the loss was computed by a module whose forward has event "synced-forward"."""
@@ -46,9 +37,10 @@ def canonical(qualname: str) -> str:
 
 def _find_canonical(name: str) -> str:
     for _ in range(4):  # an alias may lead to an alias
-        if name in FUNCTIONS or name in TYPES or name in CONSTANTS:
+        TABLES.need(name.partition(".")[0])
+        if name in TABLES.functions or name in TABLES.types or name in TABLES.constants:
             return name
-        following = ALIASES.get(name) or _by_prefix(name)
+        following = TABLES.aliases.get(name) or _by_prefix(name)
         if following is None or following == name:
             break
         name = following
@@ -60,9 +52,9 @@ def _by_prefix(name: str) -> str | None:
     end = name.rfind(".")
     while end > 0:
         head = name[:end]
-        if head in ALIASES:
-            return ALIASES[head] + name[end:]
-        target = PREFIXES.get(head + ".")
+        if head in TABLES.aliases:
+            return TABLES.aliases[head] + name[end:]
+        target = TABLES.prefixes.get(head + ".")
         if target is not None and not (target and name.startswith(target)):  # no alias leads below itself
             return target + name[end + 1 :]
         end = name.rfind(".", 0, end)
@@ -71,7 +63,7 @@ def _by_prefix(name: str) -> str | None:
 
 def _by_last_segment(name: str) -> str | None:
     """Re-exports inside one framework: ``accelerate.accelerator.Accelerator``."""
-    root = next((r for r in LOOSE_ROOTS if name.startswith(r)), None)
+    root = next((r for r in TABLES.loose_roots if name.startswith(r)), None)
     if root is None:
         return None
     parts = name[len(root) :].split(".")
@@ -87,7 +79,7 @@ def _index_root(root: str) -> dict[str, str]:
     """Last segment -> canonical name, for the names below ``root`` whose last segment is unique there."""
     index: dict[str, str] = {}
     ambiguous: set[str] = set()
-    for name in (*FUNCTIONS, *TYPES):
+    for name in (*TABLES.functions, *TABLES.types):
         if name.startswith(root):
             last = name.rpartition(".")[2]
             if index.setdefault(last, name) != name:
@@ -98,7 +90,7 @@ def _index_root(root: str) -> dict[str, str]:
 def function(qualname: str) -> Fact | None:
     """The fact on calling ``qualname``: a function, a constructor with an effect, or ``Class.method``."""
     name = canonical(qualname)
-    fact = FUNCTIONS.get(name)
+    fact = TABLES.functions.get(name)
     if fact is not None:
         return fact
     owner, _, last = name.rpartition(".")
@@ -106,28 +98,29 @@ def function(qualname: str) -> Fact | None:
         type_name = constructor(owner)
         if type_name is not None:
             return method(type_name, last)
-    for prefix, middle in MIDDLES:
-        if name.startswith(prefix):
-            return middle
-    return None
+    if last[:1].isupper():  # a class without an entry: making an instance does nothing that is known
+        return None
+    return next((fact for prefix, fact in TABLES.prefix_facts if name.startswith(prefix)), None)
 
 
 def constant(qualname: str) -> Fact | None:
     """The fact on a module-level value that is read, not called (``torch.distributed.group.WORLD``)."""
-    return CONSTANTS.get(canonical(qualname))
+    return TABLES.constants.get(canonical(qualname))
 
 
 def constructor(qualname: str) -> str | None:
     """The type of the instance that calling ``qualname`` makes, or None."""
     name = canonical(qualname)
-    if name in TYPES:
+    if name in TABLES.types:
         return name
-    fact = FUNCTIONS.get(name)
-    if fact is not None and fact.returns in TYPES:
-        return fact.returns
+    fact = TABLES.functions.get(name)
+    if fact is not None and fact.returns and not fact.async_handle:
+        returned = canonical(fact.returns)
+        if returned in TABLES.types:
+            return returned
     last = name.rpartition(".")[2]
     if last[:1].isupper():
-        for prefix, suffix, type_name in CLASS_PATTERNS:
+        for prefix, suffix, type_name in TABLES.class_patterns:
             if name.startswith(prefix) and name.endswith(suffix):
                 return type_name
     return None
@@ -136,7 +129,7 @@ def constructor(qualname: str) -> str | None:
 def type_facts(type_name: str) -> TypeFacts | None:
     """Everything known about a type."""
     name = constructor(type_name)
-    return TYPES.get(name) if name is not None else None
+    return TABLES.types.get(name) if name is not None else None
 
 
 def lineage(type_name: str) -> Iterator[TypeFacts]:
@@ -148,7 +141,7 @@ def lineage(type_name: str) -> Iterator[TypeFacts]:
         if name is None or name in seen:
             continue
         seen.add(name)
-        facts = TYPES[name]
+        facts = TABLES.types[name]
         yield facts
         queue.extend(facts.bases)
 
@@ -226,5 +219,5 @@ def conventional_name(name: str) -> Fact | None:
 
 
 def marker_tokens() -> tuple[bytes, ...]:
-    """A file with none of these holds no communication call, no rank source and no framework type."""
+    """Every file that can matter by itself holds one of these (see ``markers``)."""
     return MARKERS
