@@ -1,0 +1,81 @@
+"""Keeps distributed PyTorch jobs from hanging: one rank's error becomes an agreed stop with its cause.
+
+Importing this package imports neither torch nor the linter; names are loaded on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spmdguard.blocks import deferring, try_or_defer
+    from spmdguard.classify import collective, rank_local
+    from spmdguard.deferred import defer_error, deferred_error, has_deferred_error, raise_if_deferred_error
+    from spmdguard.errors import (
+        CollectiveInRankLocalError,
+        CommunicationBroken,
+        OtherRanksFailed,
+        RanksMissing,
+        RanksOutOfStep,
+        SpmdguardError,
+        TeardownTimeout,
+    )
+    from spmdguard.latch import resume_communication
+    from spmdguard.stop import StopReason, stop_reason, sync_should_stop
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "blocks": ("deferring", "try_or_defer"),
+    "classify": ("collective", "rank_local"),
+    "deferred": ("defer_error", "deferred_error", "has_deferred_error", "raise_if_deferred_error"),
+    "errors": (
+        "CollectiveInRankLocalError",
+        "CommunicationBroken",
+        "OtherRanksFailed",
+        "RanksMissing",
+        "RanksOutOfStep",
+        "SpmdguardError",
+        "TeardownTimeout",
+    ),
+    "latch": ("resume_communication",),
+    "stop": ("StopReason", "stop_reason", "sync_should_stop"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "CollectiveInRankLocalError",
+    "CommunicationBroken",
+    "OtherRanksFailed",
+    "RanksMissing",
+    "RanksOutOfStep",
+    "SpmdguardError",
+    "StopReason",
+    "TeardownTimeout",
+    "__version__",
+    "collective",
+    "defer_error",
+    "deferred_error",
+    "deferring",
+    "has_deferred_error",
+    "raise_if_deferred_error",
+    "rank_local",
+    "resume_communication",
+    "stop_reason",
+    "sync_should_stop",
+    "try_or_defer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    room = _ROOM_OF.get(name)
+    if room is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{room}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,179 @@
+"""The errors this package raises: data in attributes, text rendered from them; all can be pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from spmdguard.format import format_error, name_ranks
+
+__all__ = [
+    "CollectiveInRankLocalError",
+    "CommunicationBroken",
+    "OtherRanksFailed",
+    "RanksMissing",
+    "RanksOutOfStep",
+    "SpmdguardError",
+    "TeardownTimeout",
+]
+
+
+def _rebuild(cls: type[SpmdguardError], data: dict[str, Any]) -> SpmdguardError:
+    error = cls.__new__(cls)
+    error.__dict__.update(data)
+    return error
+
+
+class SpmdguardError(Exception):
+    """Base of every error that this package raises itself.
+
+    Subclasses set attributes in ``__init__`` and render them in ``describe``.
+    """
+
+    def describe(self) -> dict[str, str]:
+        """The parts of the message: ``title`` and, where known, ``saw``, ``where``, ``do``."""
+        return {"title": type(self).__name__}
+
+    def __str__(self) -> str:
+        return format_error(**self.describe())
+
+    def __reduce__(self) -> tuple[Callable[..., SpmdguardError], tuple[Any, ...]]:
+        return _rebuild, (type(self), dict(self.__dict__))
+
+
+class CollectiveInRankLocalError(SpmdguardError):
+    """A collective was begun inside rank-local work; it did not start."""
+
+    def __init__(self, *, operation: str, group: str, region: str, place: str) -> None:
+        self.operation = operation
+        self.group = group
+        self.region = region
+        self.place = place
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "title": f"{self.operation} was begun inside rank-local work and did not start",
+            "saw": f"{self.operation} on {self.group} inside {self.region}",
+            "where": self.place,
+            "do": "move the collective out of the rank-local work, or decorate the function with "
+            "@collective instead if every rank runs it",
+        }
+
+
+class CommunicationBroken(SpmdguardError):
+    """A guarded collective was refused because an earlier one failed on this rank."""
+
+    def __init__(self, *, operation: str, rank: int, failed: str, number: int, failure: str) -> None:
+        self.operation = operation
+        self.rank = rank
+        self.failed = failed
+        self.number = number
+        self.failure = failure
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "title": f"{self.operation} was refused: communication is broken on rank {self.rank}",
+            "saw": f"{self.failure}",
+            "where": f"collective {self.failed!r}, number {self.number} on rank {self.rank}",
+            "do": "let the first failure leave the run; no collective can succeed after it",
+        }
+
+
+class RanksMissing(SpmdguardError):
+    """A collective did not complete because some ranks never came."""
+
+    def __init__(
+        self,
+        *,
+        operation: str,
+        missing: Sequence[int] | None,
+        arrived: Sequence[int],
+        group: str,
+        place: str,
+        failure: str,
+        elapsed_s: float,
+    ) -> None:
+        self.operation = operation
+        self.missing = None if missing is None else tuple(missing)
+        self.arrived = tuple(arrived)
+        self.group = group
+        self.place = place
+        self.failure = failure
+        self.elapsed_s = elapsed_s
+
+    def describe(self) -> dict[str, str]:
+        came = f"{name_ranks(self.arrived)} waited {self.elapsed_s:.1f} s on {self.group}"
+        if self.missing is None:
+            title = f"{self.operation} failed; which ranks were missing is not known"
+            came += "; the store that would tell is unreachable"
+            do = "look for a rank that ended or branched off before this call"
+        elif self.missing:
+            title = f"{name_ranks(self.missing)} did not come to {self.operation}"
+            do = (
+                f"every rank of the group must call {self.operation} the same number of times; "
+                "look for a branch, early return or exception on the ranks named"
+            )
+        else:
+            title = f"{self.operation} failed on every rank"
+            do = "look for another collective that met it, and for a broken connection"
+        return {"title": title, "saw": f"{came} ({self.failure})", "where": self.place, "do": do}
+
+
+class RanksOutOfStep(SpmdguardError):
+    """Ranks met in ``sync_should_stop`` at different calls."""
+
+    def __init__(
+        self, *, operation: str, smallest: int, largest: int, own: int, rank: int, place: str
+    ) -> None:
+        self.operation = operation
+        self.smallest = smallest
+        self.largest = largest
+        self.own = own
+        self.rank = rank
+        self.place = place
+
+    def describe(self) -> dict[str, str]:
+        known = 0 < self.smallest <= self.largest < 2**31
+        saw = (
+            f"call numbers from {self.smallest} to {self.largest}; rank {self.rank} is at call {self.own}"
+            if known
+            else f"another collective answered rank {self.rank} at call {self.own}"
+        )
+        return {
+            "title": f"ranks are out of step in {self.operation}",
+            "saw": saw,
+            "where": self.place,
+            "do": f"call {self.operation} once a step on every rank, outside rank-dependent branches",
+        }
+
+
+class OtherRanksFailed(SpmdguardError):
+    """The run ended in a controlled way, but other ranks hold a deferred error."""
+
+    def __init__(self, *, failures: dict[int, str]) -> None:
+        self.failures = dict(failures)
+
+    def describe(self) -> dict[str, str]:
+        first = min(self.failures)
+        return {
+            "title": f"{name_ranks(self.failures)} failed in rank-local work",
+            "saw": f"rank {first}: {self.failures[first]}",
+            "where": "end of the run, before post_train",
+            "do": f"read the traceback of rank {first}; post_train was skipped",
+        }
+
+
+class TeardownTimeout(SpmdguardError):
+    """``destroy_process_group`` did not return in time."""
+
+    def __init__(self, *, timeout_s: float, rank: int) -> None:
+        self.timeout_s = timeout_s
+        self.rank = rank
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "title": f"destroy_process_group did not return within {self.timeout_s:g} s",
+            "saw": f"rank {self.rank} is still inside it",
+            "where": "teardown",
+            "do": "end the process with os._exit; the process group cannot be used any more",
+        }

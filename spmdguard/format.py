@@ -1,0 +1,100 @@
+"""Text for people: ranks as ranges, places in the user's code, exceptions, and the three-line error body."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+_PACKAGE = str(Path(__file__).parent)
+_LIBRARIES = (f"{_PACKAGE}/", "/torch/", "/contextlib.py", "/asyncio/", "/threading.py", "/concurrent/", "<")
+
+
+def format_ranks(ranks: Iterable[int]) -> str:
+    """Compact ranks to ranges: ``[0, 1, 2, 5]`` becomes ``"0-2, 5"``."""
+    runs: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def name_ranks(ranks: Iterable[int]) -> str:
+    """``"rank 3"`` or ``"ranks 0-2, 5"``."""
+    known = sorted(set(ranks))
+    return f"rank{'' if len(known) == 1 else 's'} {format_ranks(known)}"
+
+
+def format_error(title: str, *, saw: str = "", where: str = "", do: str = "") -> str:
+    """Title, then what was seen, where, and what to do; empty parts are left out."""
+    parts = (("saw:", saw), ("where:", where), ("do:", do))
+    return "\n".join([title, *(f"  {label:<6} {text}" for label, text in parts if text)])
+
+
+def format_exception_line(exc: BaseException) -> str:
+    """``"OSError: [Errno 28] No space left on device"``, also for exceptions whose ``__str__`` raises."""
+    try:
+        text = str(exc)
+    except Exception:
+        text = "<its text could not be rendered>"
+    name = type(exc).__qualname__
+    return f"{name}: {text}" if text else name
+
+
+def format_traceback(exc: BaseException) -> str:
+    """Render the traceback and the notes; Python 3.10 prints no notes itself."""
+    try:
+        text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
+    except Exception:
+        text = "".join(traceback.format_tb(exc.__traceback__)) + format_exception_line(exc) + "\n"
+    if sys.version_info < (3, 11):
+        text += "".join(f"{note}\n" for note in getattr(exc, "__notes__", []))
+    return text
+
+
+def add_note(exc: BaseException, note: str) -> None:
+    """``exc.add_note(note)``, also on Python 3.10 and on exceptions that refuse attributes."""
+    try:
+        if sys.version_info >= (3, 11):
+            exc.add_note(note)
+        else:
+            setattr(exc, "__notes__", [*getattr(exc, "__notes__", []), note])  # noqa: B010 - not a declared attribute
+    except Exception:
+        return
+
+
+def format_place(frame: FrameType | None) -> str:
+    """``"train.py:42 in main"`` with the path relative to the working directory where it lies below it."""
+    if frame is None:
+        return "unknown place"
+    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def short_path(filename: str) -> str:
+    """The path relative to the working directory where it lies below it, else unchanged."""
+    try:
+        return str(Path(filename).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return filename
+
+
+def find_user_frame() -> FrameType | None:
+    """The innermost frame of the calling thread that is neither ours, torch's nor plumbing of Python."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def is_library_file(filename: str) -> bool:
+    """Whether a source file belongs to this package, to torch, or to plumbing of Python."""
+    path = filename.replace("\\", "/")
+    return (
+        path.startswith(_LIBRARIES[0])
+        or path.startswith("<")
+        or any(part in path for part in _LIBRARIES[1:-1])
+    )

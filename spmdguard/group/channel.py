@@ -1,0 +1,139 @@
+"""Agreement and exchange among the ranks of one group, through CPU memory.
+
+The group itself where it can move CPU tensors; otherwise a gloo side group of the same ranks, because
+agreement on an accelerator forces a device synchronisation every step (Lightning#21487).
+"""
+
+from __future__ import annotations
+
+import array
+import time
+import weakref
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from spmdguard.group.torch_access import describe_group, loaded_c10d
+
+MAX_VALUES = 3
+_GATHER_GRACE_S = 2.0
+
+
+class Channels:
+    """Channels by group, dropped with the group."""
+
+    def __init__(self) -> None:
+        self._last: weakref.ref[Any] | None = None
+        self._last_channel: TorchChannel | None = None
+        self._known: weakref.WeakKeyDictionary[Any, TorchChannel] = weakref.WeakKeyDictionary()
+
+    def find(self, group: Any) -> TorchChannel:
+        """The channel of ``group``; made on first use, which is a collective where a side group is needed."""
+        if self._last is not None and self._last() is group and self._last_channel is not None:
+            return self._last_channel
+        channel = self._known.get(group)
+        if channel is None:
+            channel = self._known[group] = TorchChannel(group)
+        self._last = weakref.ref(group)
+        self._last_channel = channel
+        return channel
+
+
+def moves_cpu_tensors(group: Any) -> bool:
+    """Whether a group has a backend for CPU tensors."""
+    try:
+        group._get_backend(torch.device("cpu"))
+    except RuntimeError:
+        return False
+    return True
+
+
+class _Work:
+    def __init__(self, work: Any, values: array.array[int]) -> None:
+        self._work = work
+        self._values = values
+
+    def wait(self) -> Sequence[int]:
+        self._work.wait()
+        return self._values
+
+
+class TorchChannel:
+    """``Channel`` over torch.distributed; holds the group weakly, so that destroying it frees it."""
+
+    def __init__(self, group: Any) -> None:
+        self.rank: int = dist.get_rank()
+        self.ranks: list[int] = list(dist.get_process_group_ranks(group))
+        self._described = describe_group(group)
+        self._name = str(group.group_name)
+        if not moves_cpu_tensors(group):
+            group = _new_side_group(group, self.ranks)
+        self._group = weakref.ref(group)
+        self._values = array.array("i", [0] * MAX_VALUES)
+        self._tensors = [torch.frombuffer(self._values, dtype=torch.int32)]
+        options: Any = dist.AllreduceOptions()
+        options.reduceOp = dist.ReduceOp.MAX
+        self._options = options
+        self._num_failures = 0
+
+    def group(self) -> Any:
+        group = self._group()
+        if group is None:
+            raise RuntimeError(f"{self._described} has been destroyed")
+        return group
+
+    def max_int32(self, values: Sequence[int]) -> Sequence[int]:
+        held = self._values
+        held[0], held[1], held[2] = values
+        self.group().allreduce(self._tensors, self._options).wait()
+        return held
+
+    def start_max_int32(self, values: Sequence[int]) -> _Work:
+        held = array.array("i", values)
+        tensor = torch.frombuffer(held, dtype=torch.int32)
+        return _Work(self.group().allreduce([tensor], self._options), held)
+
+    def gather_texts(self, text: str) -> list[str]:
+        texts: list[Any] = [None] * len(self.ranks)
+        dist.all_gather_object(texts, text, group=self.group())
+        return [str(each) for each in texts]
+
+    def barrier(self) -> None:
+        self.group().barrier().wait()
+
+    def describe(self) -> str:
+        return self._described
+
+    def find_arrived(self, operation: str) -> Sequence[int] | None:
+        """Every rank that failed here says so in the store and looks, for a short time, who else did."""
+        self._num_failures += 1
+        prefix = f"spmdguard/arrived/{self._name}/{operation}/{self._num_failures}"
+        c10d = loaded_c10d()
+        try:
+            assert c10d is not None
+            store = c10d._get_default_store().clone()
+            store.set_timeout(timedelta(seconds=_GATHER_GRACE_S))
+            store.set(f"{prefix}/{self.rank}", "1")
+            deadline = time.monotonic() + _GATHER_GRACE_S
+            while True:
+                arrived = [rank for rank in self.ranks if store.check([f"{prefix}/{rank}"])]
+                if len(arrived) == len(self.ranks) or time.monotonic() > deadline:
+                    return arrived
+                time.sleep(0.05)
+        except Exception:
+            return None
+
+
+def _new_side_group(group: Any, ranks: list[int]) -> Any:
+    timeout = getattr(group, "_timeout", None) or getattr(getattr(group, "options", None), "_timeout", None)
+    whole = len(ranks) == dist.get_world_size()
+    return dist.new_group(
+        ranks,
+        backend="gloo",
+        timeout=timeout,
+        use_local_synchronization=not whole,
+        group_desc=f"spmdguard side group of {group.group_name}",
+    )

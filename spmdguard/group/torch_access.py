@@ -1,0 +1,35 @@
+"""torch.distributed without importing it: a process that never imported it has no process group."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def loaded_c10d() -> Any | None:
+    """``torch.distributed.distributed_c10d`` where the program has imported it and it is available."""
+    return sys.modules.get("torch.distributed.distributed_c10d")
+
+
+def default_group() -> Any | None:
+    """The default process group; None before ``init_process_group`` and after it is destroyed."""
+    c10d = sys.modules.get("torch.distributed.distributed_c10d")
+    return None if c10d is None else c10d.GroupMember.WORLD
+
+
+def describe_group(group: Any) -> str:
+    """``"group 'dp' (ranks 0-3)"`` for a process group object or a group name."""
+    from spmdguard.format import name_ranks
+
+    c10d = loaded_c10d()
+    name = str(getattr(group, "group_name", group))
+    try:
+        if isinstance(group, str) and c10d is not None:
+            group = c10d._resolve_process_group(group)
+        label = str(getattr(group, "group_desc", "") or name)
+        ranks = c10d.get_process_group_ranks(group) if c10d is not None else []
+    except Exception:
+        return f"group {name!r}"
+    if label == "undefined":
+        label = name
+    return f"group {label!r} ({name_ranks(ranks)})" if ranks else f"group {label!r}"

@@ -1,0 +1,136 @@
+"""The ranks this process belongs to: the interface, the real one over torch.distributed, and who we are.
+
+``world()`` is per process; a simulated rank of ``spmdguard.testing`` puts its own ``World`` there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from spmdguard.current import PerProcess
+from spmdguard.group.torch_access import default_group, loaded_c10d
+
+_RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+_LOCAL_RANK_VARIABLES = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+
+
+class Pending(Protocol):
+    """A begun agreement."""
+
+    def wait(self) -> Sequence[int]:
+        """The element-wise maximum over the ranks."""
+        ...
+
+
+class Channel(Protocol):
+    """All ranks of one group, reached through CPU memory."""
+
+    rank: int
+    ranks: Sequence[int]
+
+    def max_int32(self, values: Sequence[int]) -> Sequence[int]:
+        """Element-wise maximum over the ranks; the result is valid until the next call."""
+        ...
+
+    def start_max_int32(self, values: Sequence[int]) -> Pending:
+        """Begin ``max_int32`` and return at once."""
+        ...
+
+    def gather_texts(self, text: str) -> list[str]:
+        """The texts of all ranks, in group order."""
+        ...
+
+    def barrier(self) -> None:
+        """Return after every rank has come."""
+        ...
+
+    def find_arrived(self, operation: str) -> Sequence[int] | None:
+        """After a failure: which ranks failed in the same operation; None where it cannot be known."""
+        ...
+
+    def describe(self) -> str:
+        """The group for a message."""
+        ...
+
+
+class World(Protocol):
+    """Who this process is among all ranks, and the way to reach the others."""
+
+    def rank(self) -> int: ...
+
+    def local_rank(self) -> int: ...
+
+    def world_size(self) -> int: ...
+
+    def group_id(self) -> Any:
+        """Identity of the present default group; None without one."""
+        ...
+
+    def sequence_number(self) -> int | None:
+        """How many collectives the default group has begun on this rank."""
+        ...
+
+    def channel(self, group: Any = None) -> Channel | None:
+        """The channel of a group, made on first use (then a collective); None where there is one process."""
+        ...
+
+
+def find_number(names: Sequence[str], environment: Mapping[str, str]) -> int | None:
+    """The first of the named environment variables that holds a number."""
+    for name in names:
+        value = environment.get(name, "")
+        if value.isdigit():
+            return int(value)
+    return None
+
+
+class TorchWorld:
+    """torch.distributed where it is initialised, else the launcher's environment, else a single process."""
+
+    def __init__(self) -> None:
+        self._channels: Any = None
+
+    def rank(self) -> int:
+        group = default_group()
+        if group is not None:
+            return int(group.rank())
+        return find_number(_RANK_VARIABLES, os.environ) or 0
+
+    def local_rank(self) -> int:
+        local = find_number(_LOCAL_RANK_VARIABLES, os.environ)
+        return self.rank() if local is None else local
+
+    def world_size(self) -> int:
+        group = default_group()
+        return 1 if group is None else int(group.size())
+
+    def group_id(self) -> Any:
+        group = default_group()
+        c10d = loaded_c10d()
+        if group is None or c10d is None:
+            return None
+        return (id(group), c10d._world.group_count)
+
+    def sequence_number(self) -> int | None:
+        group = default_group()
+        try:
+            return None if group is None else int(group._get_sequence_number_for_group())
+        except Exception:
+            return None
+
+    def channel(self, group: Any = None) -> Channel | None:
+        if group is None:
+            group = default_group()
+            if group is None:
+                return None
+        if self._channels is None:
+            from spmdguard.group.channel import Channels
+
+            self._channels = Channels()
+        found: Channel = self._channels.find(group)
+        return found
+
+
+world: PerProcess[World] = PerProcess(TorchWorld)

@@ -1,0 +1,267 @@
+"""Agree on stopping: one int32 MAX all_reduce on CPU memory a step; texts travel only after a true verdict.
+
+The three numbers of an agreement are the flag, the call number and the negated call number: the maximum of
+the last two tells whether all ranks are at the same call, at no extra cost.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spmdguard import region
+from spmdguard.current import PerProcess
+from spmdguard.deferred import store
+from spmdguard.errors import RanksMissing, RanksOutOfStep
+from spmdguard.format import find_user_frame, format_exception_line, format_place, name_ranks
+from spmdguard.group.guard import refuse
+from spmdguard.group.world import Channel, Pending, world
+from spmdguard.latch import check_communication, latch
+
+__all__ = ["StopReason", "stop_reason", "sync_should_stop"]
+
+logger = logging.getLogger("spmdguard")
+_NAME = "sync_should_stop"
+
+
+@dataclass(frozen=True)
+class StopReason:
+    """Why the ranks agreed to stop: the text of each rank that asked, and the call that agreed.
+
+    SPMD:
+        Rank-local: plain data.
+        Called by: any rank.
+        Result: rank-invariant; every rank holds the same texts.
+        Raises on: no rank.
+    """
+
+    texts: dict[int, str]
+    call: int
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that asked to stop, ascending."""
+        return tuple(sorted(self.texts))
+
+    def __str__(self) -> str:
+        first = self.ranks[0]
+        others = f" (and {name_ranks(self.ranks[1:])})" if len(self.ranks) > 1 else ""
+        return f"rank {first}: {self.texts[first]}{others}"
+
+
+class _GroupState:
+    """Calls counted and the agreement under way on one group."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, int] = {}
+        self.num_agreements = 0
+        self.pending: Pending | None = None
+        self.pending_number = 0
+        self.pending_text = ""
+
+
+class StopState:
+    """What ``sync_should_stop`` remembers between calls, by channel: a rebuilt group starts anew."""
+
+    def __init__(self) -> None:
+        self.alone = _GroupState()
+        self.by_channel: weakref.WeakKeyDictionary[Channel, _GroupState] = weakref.WeakKeyDictionary()
+        self.reason: StopReason | None = None
+        self.last_true: int | None = None
+        self.told = False
+
+    def find(self, channel: Channel | None) -> _GroupState:
+        """The counters of a channel, or of the single process."""
+        if channel is None:
+            return self.alone
+        known = self.by_channel.get(channel)
+        if known is None:
+            known = self.by_channel[channel] = _GroupState()
+        return known
+
+
+state: PerProcess[StopState] = PerProcess(StopState)
+
+
+def stop_reason() -> StopReason | None:
+    """Why the last true ``sync_should_stop`` was true; None before.
+
+    SPMD:
+        Rank-local: no communication.
+        Called by: any rank, after ``sync_should_stop``.
+        Result: rank-invariant.
+        Raises on: no rank.
+    """
+    return state().reason
+
+
+def sync_should_stop(
+    should_stop: bool | None = None,
+    *,
+    every_n_steps: int = 1,
+    overlap: bool = False,
+    group: Any = None,
+) -> bool:
+    """Agree, across the group, whether to stop after this step.
+
+    True on every rank as soon as one rank asks. In nested loops break the outer one too.
+
+    SPMD:
+        Collective: one int32 MAX all_reduce on ``group`` every ``every_n_steps`` calls, on CPU memory; after
+            a true verdict one exchange of texts.
+        Called by: every rank of ``group``, once a step, in the same order.
+        Result: rank-invariant.
+        Raises on: every rank that came, where some ranks never come.
+
+    Args:
+        should_stop: whether this rank asks to stop; None asks where this rank has a deferred error.
+        every_n_steps: agree on every n-th call only and return False in between.
+        overlap: return the verdict about the previous agreement and start the next one in the background:
+            one step late on every rank alike, and no waiting.
+        group: the process group; None is the default group. Without a group the answer is this process's own.
+
+    Returns:
+        Whether to stop; the same on every rank at the same call.
+
+    Raises:
+        RanksMissing: the agreement failed or timed out; the error names the ranks that did not come.
+        RanksOutOfStep: ranks met at different calls.
+        CommunicationBroken: an earlier collective failed on this rank.
+        ValueError: ``every_n_steps`` is below 1.
+    """
+    if latch().failure is not None:
+        check_communication(_NAME)
+    if region.thread.regions:
+        raise refuse(_NAME, group)
+    if every_n_steps < 1:
+        raise ValueError(f"every_n_steps must be at least 1, got {every_n_steps!r}")
+    channel = world().channel(group)
+    known = state().find(channel)
+    calls = known.calls[every_n_steps] = known.calls.get(every_n_steps, 0) + 1
+    if calls % every_n_steps:
+        return False
+    asked = store().first is not None if should_stop is None else bool(should_stop)
+    known.num_agreements += 1
+    if channel is None:
+        verdict = asked
+    elif overlap or known.pending is not None:
+        verdict = _agree_late(channel, known, asked, overlap)
+    else:
+        verdict = _agree(channel, known.num_agreements, asked)
+    if verdict:
+        _learn_reason(channel, known, asked)
+    return verdict
+
+
+def _agree(channel: Channel, number: int, asked: bool) -> bool:
+    started_s = time.monotonic()
+    try:
+        agreed = channel.max_int32((asked, number, -number))
+    except Exception as exc:
+        raise _diagnose(channel, exc, started_s) from exc
+    return _read(channel, agreed, number)
+
+
+def _read(channel: Channel, agreed: Sequence[int], number: int) -> bool:
+    """The verdict, where every rank was at the same call."""
+    flag, largest, smallest = agreed
+    if largest == number and smallest == -number:
+        return flag == 1
+    error = RanksOutOfStep(
+        operation=_NAME,
+        smallest=-smallest,
+        largest=largest,
+        own=number,
+        rank=channel.rank,
+        place=format_place(find_user_frame()),
+    )
+    latch().close(error, _NAME)
+    raise error
+
+
+def _agree_late(channel: Channel, known: _GroupState, asked: bool, overlap: bool) -> bool:
+    """Verdict of the agreement begun one call earlier; begin the next, or do it now without ``overlap``."""
+    verdict = False
+    if known.pending is not None:
+        verdict = _finish(channel, known)
+    if verdict:
+        return True
+    if not overlap:
+        return _agree(channel, known.num_agreements, asked)
+    known.pending_number = known.num_agreements
+    known.pending_text = _own_text() if asked else ""
+    known.pending = channel.start_max_int32((asked, known.num_agreements, -known.num_agreements))
+    return False
+
+
+def _finish(channel: Channel, known: _GroupState) -> bool:
+    pending, known.pending = known.pending, None
+    assert pending is not None
+    started_s = time.monotonic()
+    try:
+        agreed = pending.wait()
+    except Exception as exc:
+        raise _diagnose(channel, exc, started_s) from exc
+    return _read(channel, agreed, known.pending_number)
+
+
+def drain() -> None:
+    """Finish agreements under way in the background, before the process group is destroyed."""
+    for channel, known in list(state().by_channel.items()):
+        if known.pending is not None:
+            _finish(channel, known)
+
+
+def _diagnose(channel: Channel, exc: Exception, started_s: float) -> RanksMissing:
+    """Close the latch and find out, through the store, which ranks did not come."""
+    elapsed_s = time.monotonic() - started_s
+    arrived = channel.find_arrived(_NAME)
+    error = RanksMissing(
+        operation=_NAME,
+        missing=None if arrived is None else sorted(set(channel.ranks) - set(arrived)),
+        arrived=arrived or [channel.rank],
+        group=channel.describe(),
+        place=format_place(find_user_frame()),
+        failure=format_exception_line(exc),
+        elapsed_s=elapsed_s,
+    )
+    latch().close(error, _NAME)
+    return error
+
+
+def _own_text() -> str:
+    error = store().first
+    if error is not None:
+        return f"deferred {format_exception_line(error)}"
+    return f"should_stop=True at {format_place(find_user_frame())}"
+
+
+def _learn_reason(channel: Channel | None, known: _GroupState, asked: bool) -> None:
+    """Exchange the texts of the ranks that asked, and tell a caller whose outer loop goes on."""
+    stop = state()
+    text = known.pending_text or (_own_text() if asked else "")
+    known.pending_text = ""
+    rank = world().rank()
+    if channel is None:
+        texts = {rank: text}
+    else:
+        started_s = time.monotonic()
+        try:
+            gathered = channel.gather_texts(text)
+        except Exception as exc:
+            raise _diagnose(channel, exc, started_s) from exc
+        texts = {each: said for each, said in zip(channel.ranks, gathered, strict=True) if said}
+    stop.reason = StopReason(texts, known.num_agreements)
+    if stop.last_true == known.num_agreements - 1 and not stop.told:
+        stop.told = True
+        logger.warning(
+            "%s was true at its last call and is true again (%s); the loop around the one you left goes on: "
+            "break it too, for example with `if stop_reason(): break`",
+            _NAME,
+            stop.reason,
+        )
+    stop.last_true = known.num_agreements
