@@ -1,0 +1,1 @@
+"""Known defects injected into functions of real packages: how many does the linter find?"""

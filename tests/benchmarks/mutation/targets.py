@@ -1,0 +1,142 @@
+"""Functions of real packages that hold a collective in a place where an injected defect is a real one.
+
+A target is a statement that calls ``torch.distributed`` directly (resolved through the file's own imports),
+stands in a function, and is reached by every rank as far as its surroundings show: not below a test that
+names a rank or the main process, not in a handler, a finally block or a lambda.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+COLLECTIVES = frozenset(
+    {
+        "all_gather",
+        "all_gather_into_tensor",
+        "all_gather_object",
+        "all_reduce",
+        "all_to_all",
+        "all_to_all_single",
+        "barrier",
+        "broadcast",
+        "broadcast_object_list",
+        "gather",
+        "gather_object",
+        "reduce",
+        "reduce_scatter",
+        "reduce_scatter_tensor",
+        "scatter",
+        "scatter_object_list",
+    }
+)
+RANK_WORDS = ("rank", "is_main", "is_master", "is_global_zero", "is_local_main", "process_index", "src")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One statement with a collective; lines count from 1, ``end`` is the statement's last line."""
+
+    path: Path
+    function: str
+    function_start: int
+    function_end: int
+    start: int
+    end: int
+    column: int
+    op: str
+    tensor: str  # the text of the first argument, "" when it is no plain name
+    in_loop: bool
+
+
+def targets(path: Path) -> Iterator[Target]:
+    """The first target of each function of a file."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, UnicodeDecodeError):
+        return
+    aliases = _aliases(tree)
+    if not aliases:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            target = _first(path, node, aliases)
+            if target is not None:
+                yield target
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    """Names in this file -> dotted name below ``torch.distributed`` ("" for the module itself)."""
+    known: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for item in node.names:
+                if item.name == "torch.distributed" and item.asname:
+                    known[item.asname] = ""
+                elif item.name.split(".")[0] == "torch" and not item.asname:
+                    known["torch.distributed"] = ""
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for item in node.names:
+                if node.module == "torch" and item.name == "distributed":
+                    known[item.asname or item.name] = ""
+                elif node.module == "torch.distributed" and item.name in COLLECTIVES:
+                    known[item.asname or item.name] = item.name
+    return known
+
+
+def _op(call: ast.Call, aliases: dict[str, str]) -> str:
+    """The collective that a call performs, or ""."""
+    text = ast.unparse(call.func)
+    if aliases.get(text):
+        return aliases[text]
+    owner, _, name = text.rpartition(".")
+    return name if name in COLLECTIVES and aliases.get(owner) == "" else ""
+
+
+def _first(path: Path, function: ast.FunctionDef, aliases: dict[str, str]) -> Target | None:
+    for statement, in_loop in _statements(function.body, False):
+        for node in ast.walk(statement):
+            op = _op(node, aliases) if isinstance(node, ast.Call) else ""
+            if not op or not isinstance(node, ast.Call):
+                continue
+            first = node.args[0] if node.args else None
+            return Target(
+                path,
+                function.name,
+                function.lineno,
+                function.end_lineno or function.lineno,
+                statement.lineno,
+                statement.end_lineno or statement.lineno,
+                statement.col_offset,
+                op,
+                first.id if isinstance(first, ast.Name) else "",
+                in_loop,
+            )
+    return None
+
+
+def _statements(body: list[ast.stmt], in_loop: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """Simple statements that every rank reaches, with whether a loop of the function is around them."""
+    for statement in body:
+        if isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            if not any(isinstance(node, (ast.Lambda, ast.IfExp)) for node in ast.walk(statement)):
+                yield statement, in_loop
+        elif isinstance(statement, ast.If):
+            if any(word in ast.unparse(statement.test).lower() for word in RANK_WORDS):
+                if _leaves(statement):
+                    return
+                continue
+            yield from _statements(statement.body, in_loop)
+            yield from _statements(statement.orelse, in_loop)
+        elif isinstance(statement, (ast.For, ast.While)):
+            yield from _statements(statement.body, True)
+        elif isinstance(statement, (ast.With, ast.Try)):
+            yield from _statements(statement.body, in_loop)
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether some ranks do not come past a rank test."""
+    jumps = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+    return any(isinstance(node, jumps) for node in ast.walk(statement))
