@@ -131,7 +131,7 @@ def probe_rules(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def probes(probe_rules: None) -> Callable[..., Iterable[Any]]:
-    """An analysis that reports calls such as ``probe190()`` and ``probe191_possible()``, wherever they are."""
+    """An analysis that reports calls such as ``probe190()`` and ``probe191_possible()``."""
     from spmdguard_lint.model import Finding, Location, Site
 
     def analysis(project: Any, config: Any, progress: Any) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from spmdguard_lint.source.reading import CannotRead, decode_source, read_source
 
 
@@ -32,7 +31,11 @@ def reports(outcome) -> list[tuple[str, int, str]]:
         (b"\n# coding: latin-1\n'\xe9'\n", "iso8859-1", None),
         (b"x = 1\n# coding: latin-1\n", "utf-8", None),
         ("s = 'åß漢'\n".encode(), "utf-8", "s = 'åß漢'\n"),
-        (b"# coding: euc-jp\ns = '" + "漢字".encode("euc-jp") + b"'\n", "euc_jp", "# coding: euc-jp\ns = '漢字'\n"),
+        (
+            b"# coding: euc-jp\ns = '" + "漢字".encode("euc-jp") + b"'\n",
+            "euc_jp",
+            "# coding: euc-jp\ns = '漢字'\n",
+        ),
     ],
 )
 def test_decodes_as_python_does(content, encoding, text):
@@ -126,11 +129,15 @@ def test_missing_path_is_an_error(tree, process):
 
 
 def test_very_long_file(tree, process):
-    """50,000 rows, one collective under a rank branch at their end, are read to the end."""
+    """50,000 rows with a collective under a rank branch at their end are read to the end."""
     filler = "".join(f"def f{i}(x):\n    y = x + {i}\n    return y\n\n" for i in range(12_500))
-    text = "import torch.distributed as dist\n" + filler + "dist.barrier()\n"
-    outcome = process("lint", "a.py", cwd=tree({"a.py": text}))
-    assert (outcome.exit_code, outcome.err) == (0, "")
+    hazard = "def main():\n    if dist.get_rank() == 0:\n        dist.barrier()\n"
+    text = "import torch.distributed as dist\n" + filler + hazard
+    outcome = process("lint", "a.py", "--output-format", "json", cwd=tree({"a.py": text}))
+    assert (outcome.exit_code, outcome.err) == (1, "")
+    ((filename, row, code),) = reports(outcome)
+    assert (filename, code) == ("a.py", "SPG101")
+    assert row >= 50_000
 
 
 @pytest.mark.parametrize(

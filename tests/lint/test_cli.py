@@ -79,7 +79,7 @@ def test_excluded_file_named_by_the_user(tree, in_process, probes):
 
 
 def test_standard_input(tree, process):
-    """`-` reads standard input, which goes by the name given, and takes the settings that lie near that name."""
+    """`-` reads standard input, which goes by the name given and takes the settings near that name."""
     root = tree({"pkg/pyproject.toml": "[tool.spmdguard.lint]\nignore = ['SPG903']\n"})
     outcome = process("lint", "-", "--output-format", "concise", stdin=b"def f(:\n", cwd=root)
     assert outcome.exit_code == 1
@@ -131,7 +131,7 @@ def test_fixes_are_not_available_yet(tree, in_process):
     ids=" ".join,
 )
 def test_wrong_usage_exits_with_2(argv, process):
-    """A missing path, an unknown option or command, and an abbreviated option are errors with a usage text."""
+    """A missing path, unknown options and commands, and abbreviated options are errors with a usage text."""
     outcome = process(*argv)
     assert (outcome.exit_code, outcome.out) == (2, "")
     assert "usage: spmdguard" in outcome.err
@@ -148,6 +148,7 @@ def test_help_and_version(process):
 def test_a_crash_is_no_finding(tree, monkeypatch, capsys):
     """An error of our own ends with exit code 2, its traceback and a request to report it."""
     import spmdguard_lint.cli
+
     from spmdguard.cli import main
 
     def crash(argv):

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from spmdguard_lint.source.discovery import Exclusion, NoSuchPath, discover, matches_glob
 
 
@@ -66,8 +65,10 @@ def test_missing_root_is_an_error(tree):
 def test_default_excludes(tree):
     """Environments, caches and build output below a root are left out; a root itself never is."""
     tree({
-        ".venv/x.py": "", "venv/x.py": "", ".git/x.py": "", "build/x.py": "", "node_modules/x.py": "",
-        "__pycache__/x.py": "", "a/site-packages/x.py": "", "env/pyvenv.cfg": "", "env/x.py": "", "kept.py": "",
+        ".venv/x.py": "", "venv/x.py": "", ".git/x.py": "", "build/x.py": "",
+        "node_modules/x.py": "", "__pycache__/x.py": "", "a/site-packages/x.py": "",
+        "env/pyvenv.cfg": "", "env/x.py": "",
+        "kept.py": "",
     })  # fmt: skip
     assert names() == ["kept.py"]
     assert names("venv") == ["venv/x.py"]
@@ -143,10 +144,10 @@ def test_same_verdicts_as_git(tree):
     """On a tree with many kinds of patterns, the files found are those that git would not ignore."""
     root = tree({
         ".gitignore": "*.py\n!*.keep.py\n/lib\nlogs/**/debug.py\n**/tmp\nfoo/*\n!foo/bar.py\n\\#hash.py\n",
-        **{name: "" for name in (
-            "a.py", "a.keep.py", "lib/b.keep.py", "x/lib/b.keep.py", "logs/1/2/debug.keep.py", "x/tmp/c.keep.py",
-            "foo/bar.py", "foo/baz.keep.py", "#hash.py",
-        )},
+        **dict.fromkeys((
+            "a.py", "a.keep.py", "lib/b.keep.py", "x/lib/b.keep.py", "logs/1/2/debug.keep.py",
+            "x/tmp/c.keep.py", "foo/bar.py", "foo/baz.keep.py", "#hash.py",
+        ), ""),
     })  # fmt: skip
     subprocess.run(["git", "init", "-q"], check=True, cwd=root, timeout=30)
     listed = subprocess.run(

@@ -70,7 +70,7 @@ def _block(
     for row, beyond in by_row.items():
         if row > len(lines):
             for mark in beyond:
-                yield from _label_lines(mark, _gutter("", gutter, style), 0, "", severity, style)
+                yield from _underline(mark, 0, "", severity, gutter, style)
 
 
 def _rows_to_show(by_row: Mapping[int, Sequence[Mark]], num_lines: int) -> list[int]:
@@ -90,22 +90,21 @@ def _gutter(number: str, gutter: int, style: Style) -> str:
 def _line(
     row: int, text: str, marks: Sequence[Mark], severity: str, gutter: int, style: Style
 ) -> Iterator[str]:
-    room = max(style.width - gutter - 3, 20)
-    spans = [_span(mark, text) for mark in marks]
+    """A source line, cut to the terminal's width, and below it the underlines from right to left."""
+    room = max(style.width - gutter - 3, _MIN_LABEL)
     visible = printable(text)
-    cut = _cut(visible, min((start for start, _ in spans), default=0), room)
-    shown = ("…" if style.unicode else "~") + visible[cut + 1 :] if cut else visible
-    if num_cells(shown) > room:
-        shown = shown[: room - 1] + style.glyph("…", "~")
+    spans = {mark: _span(mark, text) for mark in marks}
+    anchor = next(
+        (span for mark, span in spans.items() if mark.is_finding), min(spans.values(), default=(0, 0))
+    )
+    cut = _cut(visible, anchor[0], room)
+    shown = _clipped(visible, cut, room, style.glyph("…", "~"))
     yield f"{_gutter(str(row), gutter, style)}{shown if marks else style.paint(shown, 'dim')}".rstrip()
-    empty = _gutter("", gutter, style)
-    for mark, (start, end) in sorted(
-        zip(marks, spans, strict=True), key=lambda item: (-item[1][0], item[0].number)
-    ):
-        before = num_cells(visible[cut:start])
-        width = max(1, min(num_cells(visible[start:end]), room - before))
+    for mark, (start, end) in sorted(spans.items(), key=lambda item: (-item[1][0], item[0].number)):
+        before = min(num_cells(visible[cut : max(start, cut)]), room - 1)
+        width = max(1, min(num_cells(visible[max(start, cut) : end]), room - before))
         line = "^" if mark.is_finding else style.glyph("─", "-")
-        yield from _label_lines(mark, empty, before, line * width, severity, style)
+        yield from _underline(mark, before, line * width, severity, gutter, style)
 
 
 def _span(mark: Mark, text: str) -> tuple[int, int]:
@@ -117,39 +116,44 @@ def _span(mark: Mark, text: str) -> tuple[int, int]:
 
 def _cut(visible: str, start: int, room: int) -> int:
     """How many characters to leave out on the left so that the mark at ``start`` is in view."""
-    if num_cells(visible) <= room or start < room * 2 // 3:
+    if num_cells(visible) <= room or num_cells(visible[:start]) < room * 2 // 3:
         return 0
     return max(0, start - room // 3)
 
 
-def _label_lines(
-    mark: Mark, empty: str, before: int, underline: str, severity: str, style: Style
+def _clipped(visible: str, cut: int, room: int, more: str) -> str:
+    """``visible`` from ``cut`` on, in at most ``room`` columns, with ``more`` where something is left out."""
+    shown = more + visible[cut + 1 :] if cut else visible
+    if num_cells(shown) <= room:
+        return shown
+    taken = 0
+    for index, character in enumerate(shown):
+        taken += num_cells(character)
+        if taken > room - 1:
+            return shown[:index] + more
+    return shown
+
+
+def _underline(
+    mark: Mark, before: int, underline: str, severity: str, gutter: int, style: Style
 ) -> Iterator[str]:
-    colours = (severity, "bold") if mark.is_finding else ("cyan",)
-    lead = " " * before + style.paint(underline, *colours)
+    """The underline, and the label beside it, or below it where there is too little room."""
+    margin = _gutter("", gutter, style)
+    lead = " " * before + style.paint(underline, *((severity, "bold") if mark.is_finding else ("cyan",)))
     if not mark.label:
-        yield f"{empty}{lead}".rstrip()
+        yield f"{margin}{lead}"
         return
+    room = style.width - gutter - 3
     number = style.number(mark.number)
-    taken = num_cells(empty_text(empty)) + before + len(underline) + 2 + len(number)
-    room = style.width - taken
-    if room < min(_MIN_LABEL, num_cells(mark.label)):
-        yield f"{empty}{lead}".rstrip()
-        before = min(before, max(0, style.width - num_cells(empty_text(empty)) - len(number) - 2 - 40))
-        room = style.width - num_cells(empty_text(empty)) - before - len(number) - 1
-        lines = wrapped(mark.label, max(room, _MIN_LABEL))
-        indent = " " * (before + len(number) + 1)
-        yield f"{empty}{' ' * before}{style.paint(f'{number} {lines[0]}', 'cyan')}"
+    indent = before + len(underline) + 1
+    lines = wrapped(mark.label, max(room - indent - len(number) - 1, 1))
+    if room - indent - len(number) - 1 >= min(_MIN_LABEL, num_cells(mark.label)):
+        lead += " "
     else:
-        lines = wrapped(mark.label, room)
-        indent = " " * (before + len(underline) + 2 + len(number))
-        yield f"{empty}{lead} {style.paint(f'{number} {lines[0]}', 'cyan')}"
+        yield f"{margin}{lead}"
+        indent = min(before, max(0, room - _MIN_LABEL - len(number) - 1))
+        lines = wrapped(mark.label, room - indent - len(number) - 1)
+        lead = " " * indent
+    yield f"{margin}{lead}{style.paint(f'{number} {lines[0]}', 'cyan')}"
     for line in lines[1:]:
-        yield f"{empty}{indent}{style.paint(line, 'cyan')}"
-
-
-def empty_text(painted: str) -> str:
-    """``painted`` without its colour codes."""
-    import re
-
-    return re.sub(r"\x1b\[[0-9;]*m", "", painted)
+        yield f"{margin}{' ' * (indent + len(number) + 1)}{style.paint(line, 'cyan')}"

@@ -15,7 +15,7 @@ from spmdguard_lint.source.reading import SourceFile
 def full(finding: Finding, sources: Mapping[str, SourceFile], style: Style) -> Iterator[str]:
     """The lines of one finding's report."""
     head = f"{finding.severity}[{finding.code}]"
-    lines = wrapped(printable(finding.message), max(style.width - len(head) - 2, 40))
+    lines = wrapped(printable(finding.message), max(style.width - len(head) - 2, 16))
     yield f"{style.paint(head, finding.severity, 'bold')}: {style.paint(lines[0], 'bold')}"
     for line in lines[1:]:
         yield " " * (len(head) + 2) + style.paint(line, "bold")
@@ -30,7 +30,7 @@ def full(finding: Finding, sources: Mapping[str, SourceFile], style: Style) -> I
 
 
 def _note(title: str, text: str, colour: str, style: Style) -> Iterator[str]:
-    lines = wrapped(printable(text), max(style.width - len(title) - 4, 40))
+    lines = wrapped(printable(text), max(style.width - len(title) - 4, 16))
     yield f"  {style.paint(title + ':', colour, 'bold')} {lines[0]}"
     for line in lines[1:]:
         yield " " * (len(title) + 4) + line
