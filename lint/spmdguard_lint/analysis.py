@@ -1,0 +1,189 @@
+"""The whole-project analysis: every relevant function is read, divergences are judged in context, rules report.
+
+A function that other functions call is read twice: on its own, with symbolic parameters, and in the context
+of each caller. The reading in context wins: what is matched in every context is no defect, and what only a
+context shows is reported in the callee with the calls that lead there.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .interpreter.machine import Machine
+from .model import Finding, Location, Site
+from .traces.divergence import Divergence, find_divergences
+from .traces.nodes import Branch, Call, Loop, Tree, Try
+from .traces.terms import subtrees
+from .values.value import Place
+
+if TYPE_CHECKING:
+    from .names.functions import FunctionInfo
+    from .names.modules import Module
+    from .names.project import Project
+
+
+@dataclass
+class Root:
+    """A function or module body that was read on its own."""
+
+    module: Module
+    function: FunctionInfo | None
+    tree: Tree
+    divergences: list[Divergence] = field(default_factory=list)
+    exceeded: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.function.qualname if self.function is not None else self.module.name
+
+
+@dataclass
+class Analysis:
+    """What the rules see."""
+
+    project: Project
+    config: Any
+    roots: list[Root] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
+    followed: frozenset[int] = frozenset()
+
+    def entry_roots(self) -> list[Root]:
+        """Roots that no other root calls: the places where whole runs are seen."""
+        return [r for r in self.roots if r.function is None or id(r.function) not in self.followed]
+
+
+def analyse(project: Project, config: Any = None, progress: Any = None) -> list[Finding]:
+    """All findings of all rules, unfiltered."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        analysis = read_project(project, config, progress)
+        findings = list(budget_findings(analysis))
+        from .rules.registry import checks
+
+        for _info, check in checks():
+            findings.extend(check(analysis))
+        return unique(findings)
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def read_project(project: Project, config: Any = None, progress: Any = None) -> Analysis:
+    """Interpret every relevant function and judge its divergences."""
+    machine = Machine(project, config)
+    analysis = Analysis(project, config)
+    modules = project.relevant_modules()
+    if progress is not None:
+        progress.phase("analysing", len(modules))
+    for module in modules:
+        for root in module_roots(machine, module):
+            root.divergences = find_divergences(root.tree)
+            analysis.roots.append(root)
+        if progress is not None:
+            progress.advance()
+    analysis.followed = frozenset(machine.followed)
+    analysis.divergences = in_context(analysis.roots)
+    return analysis
+
+
+def module_roots(machine: Machine, module: Module) -> Iterable[Root]:
+    """The module's body, then each of its functions and context managers."""
+    try:
+        module.tree  # noqa: B018 - parsing is lazy; a file that cannot be parsed is reported by the engine
+    except Exception as error:
+        if type(error).__name__ != "CannotParse":
+            raise
+        return
+    tree = machine.run_module(module)
+    yield Root(module, None, tree, exceeded=machine.exceeded)
+    paired = paired_methods(module)
+    for function in module.all_functions:
+        if function in paired:
+            continue
+        yield Root(module, function, machine.run_function(function), exceeded=machine.exceeded)
+    for enter, leave in {id(pair): pair for pair in paired.values()}.values():
+        yield Root(module, enter, machine.run_pair(enter, leave), exceeded=machine.exceeded)
+
+
+def paired_methods(module: Module) -> dict[FunctionInfo, tuple[FunctionInfo, FunctionInfo]]:
+    """``__enter__`` and ``__exit__`` of one class, read together."""
+    found: dict[FunctionInfo, tuple[FunctionInfo, FunctionInfo]] = {}
+    for cls in module.all_classes:
+        for first, second in (("__enter__", "__exit__"), ("__aenter__", "__aexit__")):
+            enter, leave = cls.methods.get(first), cls.methods.get(second)
+            if enter is not None and leave is not None:
+                found[enter] = found[leave] = (enter, leave)
+    return found
+
+
+def in_context(roots: list[Root]) -> list[Divergence]:
+    """Keep a divergence of a callee only where a context bears it out."""
+    seen_in_context: set[Place] = set()
+    for root in roots:
+        collect_places(root.tree, seen_in_context, inside=False)
+    bad_in_context: set[tuple[Place, str]] = set()
+    for root in roots:
+        for divergence in root.divergences:
+            if divergence.calls:
+                bad_in_context.add((divergence.condition_place, divergence.shape))
+    best: dict[tuple[Place, str, bool], Divergence] = {}
+    for root in roots:
+        for divergence in root.divergences:
+            place = divergence.condition_place
+            if not divergence.calls and place in seen_in_context and (place, divergence.shape) not in bad_in_context:
+                continue
+            key = (place, divergence.shape, divergence.subgroup)
+            known = best.get(key)
+            if known is None or _strength(divergence) < _strength(known):
+                best[key] = divergence
+    return list(best.values())
+
+
+def _strength(divergence: Divergence) -> tuple[int, int]:
+    order = {"definite": 0, "likely": 1, "possible": 2}
+    return (order[divergence.certainty], len(divergence.calls))
+
+
+def collect_places(tree: Tree, found: set[Place], *, inside: bool) -> None:
+    """Places of branches, loops and tries that were read inside a followed call."""
+    stack: list[tuple[Tree, bool]] = [(tree, inside)]
+    while stack:
+        nodes, within = stack.pop()
+        for node in nodes:
+            if within and isinstance(node, (Branch, Loop, Try)):
+                found.add(node.place)
+            deeper = within or isinstance(node, Call)
+            for child in subtrees(node):
+                stack.append((child, deeper))
+            if isinstance(node, Try) and within:
+                found.update(handler.place for handler in node.handlers)
+
+
+def budget_findings(analysis: Analysis) -> Iterable[Finding]:
+    """SPG904 for every root whose budget ended."""
+    for root in analysis.roots:
+        if not root.exceeded:
+            continue
+        row = root.function.node.lineno if root.function is not None else 1
+        place = Location(row, 1)
+        yield Finding(
+            code="SPG904",
+            name="analysis-budget-exceeded",
+            severity="warning",
+            certainty="definite",
+            message=f"`{root.name}` was not analysed to its end: it takes more steps than one function may",
+            help="split the function, or move the part that calls collectives into a function of its own",
+            site=Site(root.module.filename, place, place),
+        )
+
+
+def unique(findings: list[Finding]) -> list[Finding]:
+    """One finding per code and place."""
+    kept: dict[tuple[str, Site], Finding] = {}
+    for finding in findings:
+        kept.setdefault((finding.code, finding.site), finding)
+    return list(kept.values())

@@ -1,0 +1,161 @@
+"""Assignments to names, attributes, items and patterns."""
+
+from __future__ import annotations
+
+import ast
+
+from ..values.value import NO_TAINT, Value, choice, constant, expression, retaint, symbol, union
+from .expressions import evaluate
+from .frame import Frame
+
+
+def assign(frame: Frame, target: ast.AST, value: Value, *, weak: bool = True) -> None:
+    """``target = value``."""
+    if frame.state is None:
+        return
+    if isinstance(target, ast.Name):
+        _assign_name(frame, target, value)
+    elif isinstance(target, ast.Attribute):
+        assign_attribute(frame, target, value)
+    elif isinstance(target, ast.Subscript):
+        _assign_item(frame, target, value, weak)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target, value)
+    elif isinstance(target, ast.Starred):
+        assign(frame, target.value, value)
+
+
+def _assign_name(frame: Frame, target: ast.Name, value: Value) -> None:
+    if frame.machine.is_uniform_line(frame.module, target.lineno):
+        value = retaint(value, NO_TAINT, NO_TAINT if value.trip else value.trip)
+        if value.tag in ("rank", "local_rank", "expr", "ite"):
+            value = symbol(("uniform", frame.place(target)))
+    function = frame.function
+    if function is not None and target.id in function.nonlocal_names:
+        owner = frame.enclosing
+        while owner is not None:
+            if owner.state is not None and target.id in owner.state.variables:
+                owner.state.variables[target.id] = value
+                break
+            owner = owner.enclosing
+    frame.live.variables[target.id] = value
+
+
+def assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
+    """``receiver.name = value``; a setter of a project class is followed."""
+    receiver = evaluate(frame, target.value)
+    _set_attribute(frame, receiver, target.attr, value, target)
+
+
+def _set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node: ast.AST) -> None:
+    if receiver.tag == "ite" and receiver.size < 12:
+        condition, then, orelse = receiver.data
+        for alternative in (then, orelse):
+            if alternative.tag == "obj":
+                old = frame.live.field(alternative.data[0], name)
+                weak = value if old is None else choice(condition, value, old)
+                _set_attribute(frame, alternative, name, weak, node)
+        return
+    if receiver.tag != "obj":
+        return
+    info = frame.machine.objects.info(receiver)
+    if info.cls is not None:
+        setter = info.cls.find_setter(name)
+        if setter is not None:
+            from .calls import inline_call
+
+            inline_call(frame, setter, receiver, [value], {}, node)
+            return
+    frame.live.set_field(receiver.data[0], name, value)
+
+
+def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) -> None:
+    from .containers import write_item
+
+    receiver = evaluate(frame, target.value)
+    index = evaluate(frame, target.slice) if not isinstance(target.slice, ast.Slice) else symbol(("slice",))
+    if write_item(frame, receiver, index, value, weak=weak):
+        return
+    if receiver.tag in ("obj", "ext", "extobj", "module", "class"):
+        return
+    taint = union(receiver.taint, value.taint, index.taint)
+    if taint == receiver.taint:
+        return
+    changed = symbol(("written", frame.place(target)), taint, receiver.trip)
+    frame.live.replace_everywhere(receiver, changed)
+    if isinstance(target.value, (ast.Name, ast.Attribute)):
+        assign(frame, target.value, changed)
+
+
+def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Value) -> None:
+    items = target.elts
+    starred = next((i for i, item in enumerate(items) if isinstance(item, ast.Starred)), None)
+    known = value.data if value.tag == "tuple" else None
+    if value.tag == "obj" and frame.machine.objects.info(value).kind == "list":
+        from .containers import REST, fields_of
+
+        fields = fields_of(frame, value)
+        if REST not in fields and len(fields) == len(items):
+            known = tuple(fields[str(i)] for i in range(len(items)) if str(i) in fields)
+    if known is not None and starred is None and len(known) == len(items):
+        for item, part in zip(items, known, strict=True):
+            assign(frame, item, part)
+        return
+    if known is not None and starred is not None and len(known) >= len(items) - 1:
+        for item, part in zip(items[:starred], known, strict=False):
+            assign(frame, item, part)
+        tail = len(items) - starred - 1
+        for offset in range(tail):
+            assign(frame, items[starred + 1 + offset], known[len(known) - tail + offset])
+        assign(frame, items[starred], expression("slice", (value,)))
+        return
+    for position, item in enumerate(items):
+        assign(frame, item, _part(frame, value, position, item))
+
+
+def _part(frame: Frame, value: Value, position: int, target: ast.AST) -> Value:
+    if value.tag == "ite" and value.size < 20:
+        condition, then, orelse = value.data
+        return choice(
+            condition, _part(frame, then, position, target), _part(frame, orelse, position, target)
+        )
+    if value.tag == "tuple" and position < len(value.data):
+        part: Value = value.data[position]
+        return part
+    if value.tag == "obj":
+        from .containers import element_of
+
+        return element_of(frame, value, target)
+    if value.tag == "extobj":
+        return symbol(("part", value.key, position), value.taint)
+    return expression("getitem", (value, constant(position)))
+
+
+def augmented(frame: Frame, node: ast.AugAssign) -> None:
+    """``target op= value``."""
+    load = _as_load(node.target)
+    combined = ast.copy_location(ast.BinOp(left=load, op=node.op, right=node.value), node)
+    value = evaluate(frame, combined)
+    if isinstance(node.op, ast.Add) and value.tag == "expr":
+        left = evaluate(frame, load)
+        if left.tag == "obj":
+            from .containers import REST, _merged, element_of, fields_of
+
+            right = evaluate(frame, node.value)
+            fields = dict(fields_of(frame, left))
+            fields[REST] = _merged(fields.get(REST), element_of(frame, right, node))
+            frame.live.heap[left.data[0]] = fields
+            return
+    assign(frame, node.target, value)
+
+
+def _as_load(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(id=target.id, ctx=ast.Load()), target)
+    if isinstance(target, ast.Attribute):
+        return ast.copy_location(ast.Attribute(value=target.value, attr=target.attr, ctx=ast.Load()), target)
+    if isinstance(target, ast.Subscript):
+        return ast.copy_location(
+            ast.Subscript(value=target.value, slice=target.slice, ctx=ast.Load()), target
+        )
+    return target

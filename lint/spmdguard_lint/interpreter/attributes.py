@@ -1,0 +1,214 @@
+"""Read attributes: of project objects and classes, modules, library objects, and unknown receivers."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts import lookup as facts
+from ..names.classes import ClassInfo
+from ..names.functions import FunctionInfo
+from ..values.value import NO_TAINT, Value, choice, expression, retaint, symbol, union
+from .frame import Frame
+
+
+def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
+    """The value of ``receiver.name``; properties of project classes are followed."""
+    tag = receiver.tag
+    if tag == "ext":
+        from .lookup import external_value
+
+        return external_value(frame, f"{receiver.data[0]}.{name}")
+    if tag == "module":
+        from .lookup import symbol_value
+
+        return symbol_value(frame, frame.machine.resolve(receiver.data[0], name), name)
+    if tag == "class":
+        return _class_attribute(frame, receiver.data[0], name, node)
+    if tag == "obj":
+        return _object_attribute(frame, receiver, name, node)
+    if tag == "extobj":
+        return _library_attribute(frame, receiver, name, node)
+    if tag == "super":
+        return _super_attribute(frame, receiver, name)
+    if tag == "ite" and receiver.size < 16:
+        condition, then, orelse = receiver.data
+        first = read_attribute(frame, then, name, node)
+        second = read_attribute(frame, orelse, name, node)
+        return choice(condition, first, second)
+    return unknown_attribute(frame, receiver, name, node)
+
+
+def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
+    """An attribute of something unknown: what its name says by convention, else an opaque part of the receiver."""
+    if receiver.tag in ("sym", "expr", "const", "ite"):
+        fact = facts.unknown_attribute(name) or facts.conventional_name(name)
+        if fact is not None and not receiver.taint:
+            from .facts_apply import result_of_fact
+            from .expressions import text_of
+
+            return result_of_fact(frame, fact, text_of(node), None, [], {}, node)
+    value = expression(f"attr:{name}", (receiver,))
+    if name in ("shape", "ndim", "dtype", "device") and receiver.taint:
+        kept = frozenset(t for t in receiver.taint if t.kind != "data" and t.kind != "synced")
+        return retaint(value, kept)
+    return value
+
+
+def conventional(frame: Frame, name: str, node: ast.AST) -> Value | None:
+    """The value that a bare name stands for by convention (``local_rank``, ``is_main_process``)."""
+    fact = facts.conventional_name(name)
+    if fact is None:
+        return None
+    from .facts_apply import result_of_fact
+
+    return result_of_fact(frame, fact, name, None, [], {}, node)
+
+
+def bound_method(frame: Frame, info: FunctionInfo, receiver: Value) -> Value:
+    """A project method bound to its receiver."""
+    from .closures import decorated_value
+
+    if info.is_staticmethod:
+        return decorated_value(frame, info)
+    if not info.decorators or info.is_classmethod:
+        return Value("func", (info, None, receiver), receiver.taint, None, ("func", id(info), receiver.key))
+    decorated = decorated_value(frame, info)
+    return bind(decorated, receiver)
+
+
+def bind(function: Value, receiver: Value) -> Value:
+    """Bind a function value to a receiver."""
+    if function.tag == "func" and function.data[2] is None:
+        info, closure, _ = function.data
+        return Value("func", (info, closure, receiver), function.taint, None, ("func", id(info), receiver.key))
+    if function.tag == "wrapped":
+        kind, inner, text = function.data
+        return Value("wrapped", (kind, bind(inner, receiver), text), function.taint)
+    return function
+
+
+def _class_attribute(frame: Frame, cls: ClassInfo, name: str, node: ast.AST) -> Value:
+    method = cls.find_method(name)
+    if method is not None:
+        if method.is_classmethod:
+            return bound_method(frame, method, Value("class", (cls,)))
+        from .closures import decorated_value
+
+        return decorated_value(frame, method)
+    nested = cls.find_nested_class(name)
+    if nested is not None:
+        return Value("class", (nested,))
+    found = cls.find_class_assignment(name)
+    if found is not None:
+        return _evaluate_apart(frame, found[0], found[1])
+    return symbol(("class-attr", cls.full_name, name))
+
+
+def _evaluate_apart(frame: Frame, owner: ClassInfo, value: ast.expr) -> Value:
+    from .expressions import evaluate
+    from .state import State
+
+    machine = frame.machine
+    key = ("class-value", str(id(value)))
+    cached = machine.global_cache.get(key)
+    if cached is None:
+        if key in machine.global_active:
+            return symbol(key)
+        machine.global_active.add(key)
+        apart = Frame(machine, owner.module, None, State({}, machine.template_heap), frame.depth + 1)
+        cached = machine.global_cache[key] = evaluate(apart, value)
+        machine.global_active.discard(key)
+    return cached
+
+
+def field_of(frame: Frame, object_id: object, name: str) -> Value | None:
+    """A field from the current heap, or from the heap of class templates."""
+    if frame.state is not None:
+        found = frame.state.field(object_id, name)  # type: ignore[arg-type]
+        if found is not None:
+            return found
+    fields = frame.machine.template_heap.get(object_id)  # type: ignore[call-overload]
+    return None if fields is None else fields.get(name)
+
+
+def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
+    info = frame.machine.objects.info(receiver)
+    if info.kind != "instance" or info.cls is None:
+        return expression(f"attr:{name}", (receiver,))
+    found = field_of(frame, receiver.data[0], name)
+    if found is not None:
+        return found
+    cls = info.cls
+    method = cls.find_method(name)
+    if method is not None:
+        bound = bound_method(frame, method, receiver)
+        if method.is_property:
+            from .calls import call_value
+
+            return call_value(frame, Value("func", (method, None, receiver)), [], {}, node, property_read=True)
+        return bound
+    if name == "__class__":
+        return Value("class", (cls,))
+    assigned = cls.find_class_assignment(name)
+    if assigned is not None and name not in cls.self_assignments:
+        value = _evaluate_apart(frame, assigned[0], assigned[1])
+        return bind(value, receiver) if value.tag == "func" else value
+    from .parameters import template_field
+
+    value_or_none = template_field(frame, receiver, cls, name)
+    if value_or_none is not None:
+        return value_or_none
+    return _inherited_attribute(frame, receiver, cls, name, node)
+
+
+def _inherited_attribute(frame: Frame, receiver: Value, cls: ClassInfo, name: str, node: ast.AST) -> Value:
+    bases = cls.external_bases()
+    fact = facts.subclass_attribute(bases, name) if bases else None
+    if fact is not None:
+        from .expressions import text_of
+        from .facts_apply import result_of_fact
+
+        return result_of_fact(frame, fact, text_of(node), receiver, [], {}, node)
+    if bases and facts.subclass_method(bases, name) is not None:
+        return Value("bound", (receiver, name), receiver.taint)
+    fact = facts.unknown_attribute(name) or facts.conventional_name(name)
+    if fact is not None:
+        from .expressions import text_of
+        from .facts_apply import result_of_fact
+
+        return result_of_fact(frame, fact, text_of(node), None, [], {}, node)
+    return symbol(("field", receiver.data[0], name), receiver.taint)
+
+
+def _library_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
+    type_name, _, payload = receiver.data
+    fact = facts.attribute(type_name, name)
+    if fact is not None:
+        from .expressions import text_of
+        from .facts_apply import result_of_fact
+
+        return result_of_fact(frame, fact, text_of(node), receiver, [], {}, node)
+    if facts.method(type_name, name) is not None:
+        return Value("bound", (receiver, name), receiver.taint)
+    if payload is not None and name == "module":
+        inner: Value = payload
+        return inner
+    if payload is not None and payload.tag in ("obj", "extobj"):
+        return read_attribute(frame, payload, name, node)
+    return expression(f"attr:{name}", (receiver,))
+
+
+def _super_attribute(frame: Frame, receiver: Value, name: str) -> Value:
+    cls, instance = receiver.data
+    for base in cls.mro()[1:]:
+        method = base.methods.get(name)
+        if method is not None:
+            return bound_method(frame, method, instance)
+    return Value("bound", (receiver, name))
+
+
+def merge_taint(value: Value, other: Value) -> Value:
+    """The value with another's taint added."""
+    if not other.taint:
+        return value
+    return retaint(value, union(value.taint, other.taint or NO_TAINT), value.trip)

@@ -1,0 +1,436 @@
+"""Calls: project functions are followed in context, library calls through the fact tables."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..facts import lookup as facts
+from ..traces.nodes import Branch, Call, Fallible, Region
+from ..values.value import NO_TAINT, NONE, Taint, Value, choice, constant, expression, symbol, union
+from .expressions import evaluate, text_of
+from .frame import Frame
+from .machine import MAX_DEPTH, BudgetExceeded, return_value
+from .state import State, join
+
+if TYPE_CHECKING:
+    from ..names.classes import ClassInfo
+    from ..names.functions import FunctionInfo
+
+_MUTATORS = frozenset({"append", "add", "extend", "update", "insert", "setdefault", "appendleft"})
+
+
+def evaluate_call(frame: Frame, node: ast.Call) -> Value:
+    """The value of a call expression."""
+    frame.machine.step()
+    function_node = node.func
+    if isinstance(function_node, ast.Name) and function_node.id == "super":
+        return _super_value(frame)
+    if isinstance(function_node, ast.Attribute):
+        receiver = evaluate(frame, function_node.value)
+        args, kwargs, spread = evaluate_arguments(frame, node)
+        return call_method(frame, receiver, function_node.attr, args, kwargs, node, spread=spread)
+    function = evaluate(frame, function_node)
+    args, kwargs, spread = evaluate_arguments(frame, node)
+    return call_value(frame, function, args, kwargs, node, spread=spread)
+
+
+def evaluate_arguments(frame: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value], bool]:
+    """Positional and keyword arguments; ``spread`` when stars hide some of them."""
+    args: list[Value] = []
+    spread = False
+    for arg in node.args:
+        value = evaluate(frame, arg)
+        if isinstance(arg, ast.Starred):
+            if value.tag == "tuple":
+                args.extend(value.data)
+            else:
+                spread = True
+        else:
+            args.append(value)
+    kwargs: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = evaluate(frame, keyword.value)
+        if keyword.arg is None:
+            spread = True
+        else:
+            kwargs[keyword.arg] = value
+    return args, kwargs, spread
+
+
+def _super_value(frame: Frame) -> Value:
+    function = frame.function
+    outer: Frame | None = frame
+    while function is not None and function.cls is None and outer is not None:
+        outer = outer.enclosing
+        function = outer.function if outer is not None else None
+    if function is None or function.cls is None or outer is None or function.self_name is None:
+        return symbol(("super", frame.module.filename))
+    state = outer.state
+    instance = state.variables.get(function.self_name, NONE) if state is not None else NONE
+    return Value("super", (function.cls, instance), NO_TAINT, None, ("super", id(function.cls)))
+
+
+def call_method(
+    frame: Frame,
+    receiver: Value,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    *,
+    spread: bool = False,
+) -> Value:
+    """``receiver.name(...)``."""
+    from .attributes import read_attribute
+    from .containers import call_container_method
+    from .facts_apply import apply_fact
+    from .library import call_unknown_method
+
+    tag = receiver.tag
+    if tag == "ite" and receiver.size < 16 and _worth_splitting(receiver):
+        return _call_each(
+            frame, receiver, lambda one: call_method(frame, one, name, list(args), dict(kwargs), node, spread=spread), node
+        )
+    if tag == "obj":
+        info = frame.machine.objects.info(receiver)
+        if info.kind != "instance":
+            return call_container_method(frame, receiver, name, args, kwargs, node)
+    if tag == "extobj":
+        fact = facts.method(receiver.data[0], name)
+        if fact is not None:
+            return apply_fact(frame, fact, f"{receiver.data[0]}.{name}", receiver, args, kwargs, node)
+        payload = receiver.data[2]
+        if payload is not None and payload.tag in ("obj", "extobj"):
+            return call_method(frame, payload, name, args, kwargs, node, spread=spread)
+    if tag in ("ext", "module", "class", "obj", "super"):
+        function = read_attribute(frame, receiver, name, node.func)
+        if function.tag not in ("sym", "expr"):
+            return call_value(frame, function, args, kwargs, node, spread=spread)
+        if tag in ("ext", "module"):
+            return call_value(frame, function, args, kwargs, node, spread=spread)
+    return call_unknown_method(frame, receiver, name, args, kwargs, node)
+
+
+def _worth_splitting(value: Value) -> bool:
+    from .expressions import may_be_references
+
+    return may_be_references(value)
+
+
+def _call_each(frame: Frame, value: Value, call: object, node: ast.AST) -> Value:
+    """Call both alternatives of a choice, each in its own arm."""
+    condition, then, orelse = value.data
+    before = frame.live.copy() if frame.state is not None else None
+    with frame.collecting() as then_nodes:
+        first: Value = call(then) if then.key != NONE.key else NONE  # type: ignore[operator]
+    after = frame.state
+    frame.state = before
+    with frame.collecting() as else_nodes:
+        second: Value = call(orelse) if orelse.key != NONE.key else NONE  # type: ignore[operator]
+    frame.state = join(after, frame.state, condition)
+    if then_nodes or else_nodes:
+        frame.out.append(Branch(frame.place(node), condition, then_nodes, else_nodes, "ternary", text_of(node)))
+    return choice(condition, first, second)
+
+
+def call_value(
+    frame: Frame,
+    function: Value,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    spread: bool = False,
+    property_read: bool = False,
+) -> Value:
+    """Call a value."""
+    from .facts_apply import apply_fact
+    from .library import call_external
+
+    tag = function.tag
+    if tag == "func":
+        info, closure, receiver = function.data
+        return inline_call(frame, info, receiver, args, kwargs, node, closure=closure, spread=spread)
+    if tag == "wrapped":
+        return _call_wrapped(frame, function, args, kwargs, node, spread)
+    if tag == "class":
+        return instantiate(frame, function.data[0], args, kwargs, node, spread=spread)
+    if tag == "ext":
+        return call_external(frame, function.data[0], args, kwargs, node, spread=spread)
+    if tag == "bound":
+        receiver, name = function.data
+        if receiver.tag == "extobj":
+            fact = facts.method(receiver.data[0], name)
+            if fact is not None:
+                return apply_fact(frame, fact, f"{receiver.data[0]}.{name}", receiver, args, kwargs, node)
+        return _call_inherited(frame, receiver, name, args, kwargs, node)
+    if tag == "partial":
+        inner, fixed, named = function.data
+        merged = dict(named)
+        merged.update(kwargs)
+        return call_value(frame, inner, [*fixed, *args], merged, node, spread=spread)
+    if tag == "ite" and function.size < 16 and _worth_splitting(function):
+        return _call_each(
+            frame, function, lambda one: call_value(frame, one, list(args), dict(kwargs), node, spread=spread), node
+        )
+    if tag == "obj":
+        return _call_object(frame, function, args, kwargs, node, spread)
+    if tag == "extobj":
+        return _call_library_instance(frame, function, args, kwargs, node)
+    from .library import call_unknown
+
+    return call_unknown(frame, function, args, kwargs, node)
+
+
+def _call_inherited(
+    frame: Frame, receiver: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A method that a project class inherits from a library base."""
+    from .facts_apply import apply_fact
+
+    cls: ClassInfo | None = None
+    if receiver.tag == "super":
+        cls = receiver.data[0]
+        receiver = receiver.data[1]
+    elif receiver.tag == "obj":
+        cls = frame.machine.objects.info(receiver).cls
+    bases = cls.external_bases() if cls is not None else []
+    fact = facts.subclass_method(bases, name) if bases else None
+    if fact is not None:
+        return apply_fact(frame, fact, f"self.{name}", receiver, args, kwargs, node)
+    return expression(f"call:{name}", [*args, *kwargs.values()])
+
+
+def _call_object(
+    frame: Frame, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST, spread: bool
+) -> Value:
+    from .facts_apply import apply_fact
+
+    info = frame.machine.objects.info(function)
+    if info.cls is None:
+        return expression("call", [function, *args])
+    method = info.cls.find_method("__call__") or info.cls.find_method("forward")
+    if method is not None:
+        from .attributes import bound_method
+
+        return call_value(frame, bound_method(frame, method, function), args, kwargs, node, spread=spread)
+    bases = info.cls.external_bases()
+    for base in bases:
+        fact = facts.call_instance(base)
+        if fact is not None:
+            return apply_fact(frame, fact, f"{info.cls.name}()", function, args, kwargs, node)
+    return expression("call", [function, *args, *kwargs.values()])
+
+
+def _call_library_instance(
+    frame: Frame, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    from .facts_apply import apply_fact
+
+    type_name, _, payload = function.data
+    fact = facts.call_instance(type_name)
+    inner = expression("call", [*args, *kwargs.values()])
+    if payload is not None and payload.tag == "obj":
+        inner = _call_object(frame, payload, list(args), dict(kwargs), node, False)
+    if fact is None:
+        return inner
+    result = apply_fact(frame, fact, f"{type_name}()", function, args, kwargs, node)
+    if inner.tag == "tuple" and result.taint:
+        from .expressions import tuple_value
+        from .attributes import merge_taint
+
+        return tuple_value([merge_taint(item, result) for item in inner.data])
+    return result
+
+
+def _call_wrapped(
+    frame: Frame, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST, spread: bool
+) -> Value:
+    kind, inner, text = function.data
+    if kind == "rank-local":
+        with frame.collecting() as nodes:
+            result = call_value(frame, inner, args, kwargs, node, spread=spread)
+        if frame.state is None:
+            frame.state = State({}, {})
+        frame.out.append(Region(frame.place(node), "deferred", nodes, text))
+        return result
+    if kind.startswith("main-only:"):
+        from .facts_apply import main_predicate
+
+        condition = main_predicate(frame, kind.partition(":")[2], node, text)
+        before = frame.live.copy()
+        with frame.collecting() as nodes:
+            result = call_value(frame, inner, args, kwargs, node, spread=spread)
+        frame.state = join(frame.state, before, condition)
+        frame.out.append(Branch(frame.place(node), condition, nodes, [], "decorator", text))
+        return choice(condition, result, NONE)
+    if kind == "contextmanager":
+        return Value("manager", (inner, tuple(args), tuple(sorted(kwargs.items()))), key=("manager", frame.place(node)))
+    return call_value(frame, inner, args, kwargs, node, spread=spread)
+
+
+def instantiate(
+    frame: Frame, cls: ClassInfo, args: list[Value], kwargs: dict[str, Value], node: ast.AST, *, spread: bool = False
+) -> Value:
+    """A new instance of a project class, with ``__init__`` followed."""
+    place = frame.place(node)
+    object_id = ("new", place, len(frame.machine.stack))
+    value = frame.machine.objects.make(object_id, "instance", cls)
+    frame.live.heap[object_id] = {}
+    init = cls.find_method("__init__")
+    if init is not None:
+        if init in frame.machine.stack or len(frame.machine.stack) >= MAX_DEPTH + 3:
+            return symbolic_of(frame, cls, node)
+        inline_call(frame, init, value, args, kwargs, node, spread=spread)
+        if frame.state is not None and object_id not in frame.state.heap:
+            frame.state.heap[object_id] = {}
+    else:
+        _fill_dataclass(frame, cls, object_id, args, kwargs)
+    return value
+
+
+def symbolic_of(frame: Frame, cls: ClassInfo, node: ast.AST) -> Value:
+    """Some instance, when its construction is not followed."""
+    from .parameters import symbolic_instance
+
+    return symbolic_instance(frame, cls, ("unfollowed", cls.full_name))
+
+
+def _fill_dataclass(
+    frame: Frame, cls: ClassInfo, object_id: tuple[object, ...], args: list[Value], kwargs: dict[str, Value]
+) -> None:
+    names: list[str] = []
+    defaults: dict[str, ast.expr] = {}
+    for owner in reversed(cls.mro()):
+        for name in owner.annotations:
+            if name not in names:
+                names.append(name)
+            if name in owner.class_assignments:
+                defaults[name] = owner.class_assignments[name]
+    for position, name in enumerate(names):
+        if position < len(args):
+            frame.live.set_field(object_id, name, args[position])
+        elif name in kwargs:
+            frame.live.set_field(object_id, name, kwargs[name])
+        elif name in defaults:
+            frame.live.set_field(object_id, name, evaluate(frame, defaults[name]))
+
+
+def inline_call(
+    frame: Frame,
+    info: FunctionInfo,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    closure: Frame | None = None,
+    spread: bool = False,
+) -> Value:
+    """Follow a call into a project function with the arguments it gets here."""
+    machine = frame.machine
+    everything = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+    taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
+    configured = machine.configured_function(info)
+    if configured is not None:
+        return _apply_configured(frame, configured, info, args, kwargs, node)
+    if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
+        return symbol(("recursive", info.full_name, frame.place(node)), taint)
+    if not machine.worth_following(info):
+        frame.out.append(Fallible(frame.place(node), text_of(node), False))
+        if info.scope.has_yield:
+            return symbol(("call", info.full_name, frame.place(node)), taint, taint)
+        return expression(f"call:{info.full_name}", everything, extra=taint)
+    if info.scope.has_yield and not info.is_async:
+        return Value(
+            "generator",
+            (info, closure, receiver, tuple(args), tuple(sorted(kwargs.items()))),
+            taint,
+            None,
+            ("generator", id(info), frame.place(node)),
+        )
+    return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
+
+
+def run_body(
+    frame: Frame,
+    info: FunctionInfo,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    closure: Frame | None,
+    spread: bool,
+) -> Value:
+    """Interpret the body of a called function; its nodes become one ``Call`` node."""
+    from .parameters import bind_arguments
+    from .statements import execute_block
+
+    machine = frame.machine
+    live = frame.live
+    inner = Frame(machine, info.module, info, State({}, live.heap), frame.depth + 1, enclosing=closure)
+    if closure is None and info.parent is not None:
+        inner.enclosing = machine.enclosing_frame(info.parent)
+    inner.self_value = receiver
+    bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
+    machine.stack.append(info)
+    machine.followed.add(id(info))
+    budget_out = False
+    try:
+        with inner.collecting() as nodes:
+            try:
+                execute_block(inner, info.body)
+            except BudgetExceeded:
+                budget_out = True
+    finally:
+        machine.stack.pop()
+    value, state = return_value(inner, inner.place(info.node))
+    inner.state = state
+    if nodes:
+        frame.out.append(Call(frame.place(node), info.qualname, nodes, text_of(node)))
+    if budget_out:
+        raise BudgetExceeded
+    if state is None:
+        frame.state = None
+    else:
+        frame.state = State(live.variables, state.heap)
+        replay_closure(closure, inner)
+    return value
+
+
+def replay_closure(closure: Frame | None, inner: Frame) -> None:
+    """Give ``nonlocal`` assignments of a nested function to the frame that owns the variable."""
+    function = inner.function
+    if closure is None or function is None or not function.nonlocal_names or inner.state is None:
+        return
+    for name in function.nonlocal_names:
+        value = inner.state.variables.get(name)
+        owner: Frame | None = closure
+        while owner is not None and value is not None:
+            if owner.state is not None and name in owner.state.variables:
+                owner.state.variables[name] = value
+                break
+            owner = owner.enclosing
+
+
+def _apply_configured(
+    frame: Frame, kind: str, info: FunctionInfo, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function that the project's configuration describes."""
+    from ..traces.nodes import Op
+
+    label = ("configured", info.full_name, frame.place(node))
+    if kind == "collectives":
+        frame.out.append(Op(frame.place(node), info.name, "collective", None, text_of(node)))
+        return symbol(label)
+    if kind == "rank-sources":
+        return symbol(label, frozenset({Taint("rank", frame.place(node), text_of(node))}))
+    if kind == "rank-local":
+        frame.out.append(Fallible(frame.place(node), text_of(node), True))
+    return symbol(label)
+
+
+def as_constant(value: object) -> Value:
+    """A constant value."""
+    return constant(value)

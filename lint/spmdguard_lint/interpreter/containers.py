@@ -1,0 +1,380 @@
+"""Lists, dicts and sets on the abstract heap: displays, items, methods, elements and lengths."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..values.value import (
+    NO_TAINT,
+    NONE,
+    Taint,
+    Taints,
+    Value,
+    alternatives,
+    choice,
+    expression,
+    is_const,
+    join_trip,
+    retaint,
+    symbol,
+    union,
+)
+from .attributes import field_of
+from .frame import Frame
+
+REST = "*"
+
+
+def make_display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
+    """A list, set or dict display."""
+    from .expressions import evaluate
+
+    kind = {ast.List: "list", ast.Set: "set", ast.Dict: "dict"}[type(node)]
+    fields: dict[str, Value] = {}
+    trip: Taints = NO_TAINT
+    if isinstance(node, ast.Dict):
+        for key_node, value_node in zip(node.keys, node.values, strict=True):
+            value = evaluate(frame, value_node)
+            key = evaluate(frame, key_node) if key_node is not None else NONE
+            name = repr(key.data[0]) if is_const(key) and key_node is not None else REST
+            fields[name] = value
+            trip = union(trip, key.taint)
+    else:
+        for index, item in enumerate(node.elts):
+            value = evaluate(frame, item)
+            name = REST if isinstance(item, ast.Starred) or kind == "set" else str(index)
+            fields[name] = _merged(fields.get(name), value)
+            if isinstance(item, ast.Starred):
+                trip = union(trip, value.trip or NO_TAINT)
+    return allocate(frame, kind, fields, trip, node)
+
+
+def _merged(old: Value | None, new: Value) -> Value:
+    if old is None:
+        return new
+    return choice(symbol(("one-of", old.key, new.key)), old, new)
+
+
+def allocate(frame: Frame, kind: str, fields: dict[str, Value], trip: Taints | None, node: ast.AST) -> Value:
+    """A fresh container at an allocation site."""
+    object_id = (kind, frame.place(node), len(frame.machine.stack))
+    value = frame.machine.objects.make(object_id, kind, trip=trip)
+    if frame.state is not None:
+        frame.state.heap[object_id] = fields
+    return value
+
+
+def make_container(
+    frame: Frame, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """``list()``, ``dict()``, ``set()`` calls."""
+    fields = {repr(k): v for k, v in kwargs.items()}
+    trip: Taints = NO_TAINT
+    if args:
+        fields[REST] = element_of(frame, args[0], node)
+        trip = args[0].trip or NO_TAINT
+    return allocate(frame, name, fields, trip, node)
+
+
+def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Value | None:
+    """``list(x)`` of a container: a copy with the fields of now."""
+    if value.tag == "obj" and frame.machine.objects.info(value).kind in ("list", "set", "dict"):
+        fields = dict(fields_of(frame, value))
+        kind = "list"
+        if frame.machine.objects.info(value).kind != "list" or name == "sorted":
+            merged = joined(list(fields.values()))
+            fields = {REST: _ordered(merged)} if merged is not None else {}
+        return allocate(frame, kind, fields, value.trip, node)
+    if value.tag == "tuple" and name != "sorted":
+        return value if name == "tuple" else allocate(
+            frame, "list", {str(i): v for i, v in enumerate(value.data)}, NO_TAINT, node
+        )
+    return None
+
+
+def _ordered(value: Value) -> Value:
+    kept = frozenset(t for t in value.taint if t.kind != "order")
+    return value if kept == value.taint else retaint(value, kept, value.trip)
+
+
+def fields_of(frame: Frame, value: Value) -> dict[str, Value]:
+    """The fields of a container now."""
+    object_id = value.data[0]
+    if frame.state is not None and object_id in frame.state.heap:
+        return frame.state.heap[object_id]
+    return frame.machine.template_heap.get(object_id, {})
+
+
+def joined(values: list[Value]) -> Value | None:
+    """One value that stands for any of several."""
+    if not values:
+        return None
+    result = values[0]
+    for value in values[1:6]:
+        if value is not result:
+            result = _merged(result, value)
+    extra = union(*(v.taint for v in values))
+    return retaint(result, union(result.taint, extra), result.trip)
+
+
+def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) -> Value:
+    """``receiver[index]``."""
+    if receiver.tag == "ext" and receiver.data[0] == "os.environ":
+        from .library import environment_value
+
+        return environment_value(frame, index, node)
+    if receiver.tag == "tuple" and is_const(index) and isinstance(index.data[0], int):
+        position = index.data[0]
+        if -len(receiver.data) <= position < len(receiver.data):
+            item: Value = receiver.data[position]
+            return item
+    if receiver.tag == "obj" and frame.machine.objects.info(receiver).kind in ("list", "dict"):
+        return _container_item(frame, receiver, index, node)
+    if receiver.tag == "ite" and receiver.size < 16:
+        condition, then, orelse = receiver.data
+        return choice(condition, read_item(frame, then, index, node), read_item(frame, orelse, index, node))
+    return expression("getitem", (receiver, index))
+
+
+def _container_item(frame: Frame, receiver: Value, index: Value, node: ast.AST) -> Value:
+    fields = fields_of(frame, receiver)
+    name = item_name(frame, receiver, index)
+    if name is not None and name in fields:
+        return fields[name]
+    rest = fields.get(REST)
+    if name is not None and rest is not None:
+        return rest
+    everything = joined(list(fields.values()))
+    if everything is None:
+        return symbol(("item", receiver.data[0], name or index.key), union(receiver.taint, index.taint))
+    return retaint(everything, union(everything.taint, index.taint), everything.trip)
+
+
+def item_name(frame: Frame, receiver: Value, index: Value) -> str | None:
+    """The field that a constant index names."""
+    if not is_const(index):
+        return None
+    key = index.data[0]
+    if frame.machine.objects.info(receiver).kind == "dict":
+        return repr(key)
+    if isinstance(key, int):
+        if key >= 0:
+            return str(key)
+        size = sum(1 for name in fields_of(frame, receiver) if name != REST)
+        return str(size + key) if size + key >= 0 else None
+    return None
+
+
+def write_item(frame: Frame, receiver: Value, index: Value, value: Value, *, weak: bool = True) -> bool:
+    """``receiver[index] = value`` on a container of the heap; False when it is none."""
+    if receiver.tag != "obj" or frame.machine.objects.info(receiver).kind == "instance":
+        return False
+    name = item_name(frame, receiver, index)
+    state = frame.live
+    fields = dict(fields_of(frame, receiver))
+    if name is not None:
+        fields[name] = value
+        if REST in fields and name not in fields:
+            fields[name] = _merged(fields[REST], value)
+    else:
+        tainted = retaint(value, union(value.taint, index.taint), value.trip)
+        fields[REST] = _merged(fields.get(REST), tainted)
+    state.heap[receiver.data[0]] = fields
+    if frame.machine.objects.info(receiver).kind == "dict":
+        lengthen(frame, receiver, union(index.taint, frame.path_taint()))
+    return True
+
+
+def lengthen(frame: Frame, receiver: Value, taint: Taints) -> None:
+    """A container grew under a condition: its length varies for the same reason."""
+    if not taint:
+        return
+    longer = Value("obj", receiver.data, receiver.taint, union(receiver.trip or NO_TAINT, taint))
+    frame.live.replace_everywhere(receiver, longer)
+
+
+def call_container_method(
+    frame: Frame, receiver: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.Call
+) -> Value:
+    """A method of a list, dict or set."""
+    fields = fields_of(frame, receiver)
+    path = frame.path_taint()
+    if name in ("append", "add", "appendleft", "insert") and args:
+        fields = dict(fields)
+        fields[REST] = _merged(fields.get(REST), args[-1])
+        frame.live.heap[receiver.data[0]] = fields
+        lengthen(frame, receiver, path)
+        return NONE
+    if name in ("extend", "update") and args:
+        fields = dict(fields)
+        fields[REST] = _merged(fields.get(REST), element_of(frame, args[0], node))
+        frame.live.heap[receiver.data[0]] = fields
+        lengthen(frame, receiver, union(path, args[0].trip or NO_TAINT))
+        return NONE
+    if name in ("pop", "popleft", "get", "setdefault", "popitem"):
+        if args and frame.machine.objects.info(receiver).kind == "dict":
+            return _container_item(frame, receiver, args[0], node)
+        return joined(list(fields.values())) or symbol(("item", frame.place(node)), receiver.taint)
+    if name in ("items", "keys", "values", "copy", "union", "intersection", "difference"):
+        return _view(frame, receiver, name, fields, node)
+    if name == "clear":
+        frame.live.heap[receiver.data[0]] = {}
+        return NONE
+    from .library import call_unknown_method
+
+    if name in ("sort", "reverse"):
+        return NONE
+    everything = joined(list(fields.values()))
+    result = expression(f"call:{name}", [receiver, *([everything] if everything else []), *args])
+    if frame.machine.objects.info(receiver).kind in ("list", "dict", "set"):
+        return result
+    return call_unknown_method(frame, receiver, name, args, kwargs, node)
+
+
+def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], node: ast.AST) -> Value:
+    item = joined(list(fields.values())) or symbol(("item", receiver.data[0]), receiver.taint)
+    trip = receiver.trip
+    if name == "copy":
+        return allocate(frame, frame.machine.objects.info(receiver).kind, dict(fields), trip, node)
+    from .expressions import tuple_value
+
+    key = symbol(("key", receiver.data[0]))
+    element = {"items": tuple_value([key, item]), "keys": key}.get(name, item)
+    kind = "set" if frame.machine.objects.info(receiver).kind == "set" else "list"
+    return allocate(frame, kind, {REST: element}, trip, node)
+
+
+def repeated(frame: Frame, left: Value, right: Value, node: ast.AST) -> Value:
+    """``[x] * n``."""
+    item = joined(list(fields_of(frame, left).values()))
+    fields = {REST: item} if item is not None else {}
+    return allocate(frame, "list", fields, right.taint, node)
+
+
+def element_of(frame: Frame, value: Value, node: ast.AST) -> Value:
+    """What a loop over a value yields."""
+    place = frame.place(node)
+    tag = value.tag
+    if tag == "obj":
+        kind = frame.machine.objects.info(value).kind
+        if kind == "instance":
+            return symbol(("element", place), value.taint)
+        if kind == "dict":
+            return symbol(("key", place), value.taint)
+        item = joined(list(fields_of(frame, value).values()))
+        result = item or symbol(("element", place), value.taint)
+        if kind == "set":
+            return _unordered(result, place)
+        return symbol_if_many(frame, value, result, place)
+    if tag == "tuple":
+        return joined(list(value.data)) or symbol(("element", place))
+    if tag == "ite" and value.size < 16:
+        return choice(value.data[0], element_of(frame, value.data[1], node), element_of(frame, value.data[2], node))
+    if tag == "expr":
+        return _element_of_expression(frame, value, node)
+    if tag == "extobj":
+        return _element_of_instance(frame, value, node)
+    if tag == "generator":
+        return symbol(("element", place), value.taint)
+    if tag == "sym":
+        from ..facts import lookup as facts
+
+        _ = facts
+        return _element_of_unknown(frame, value, node)
+    return symbol(("element", place), value.taint)
+
+
+def symbol_if_many(frame: Frame, container: Value, item: Value, place: Any) -> Value:
+    """An element of a container with more than one item is not any particular one."""
+    fields = fields_of(frame, container)
+    if len(fields) == 1 and REST not in fields:
+        return item
+    if item.tag in ("obj", "extobj", "func", "class", "ext", "tuple", "bound", "partial", "ite", "wrapped"):
+        return item
+    return symbol(("element", place, item.key), item.taint, item.trip)
+
+
+def _unordered(value: Value, place: Any) -> Value:
+    taint = Taint("order", place, "iteration order of a set")
+    return symbol(("element", place), union(value.taint, frozenset({taint})))
+
+
+def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
+    from .expressions import tuple_value
+
+    place = frame.place(node)
+    operator, operands = value.data
+    if operator == "range":
+        limits = operands[1:] if len(operands) > 1 else ()
+        start = operands[0].taint if len(operands) > 1 else NO_TAINT
+        step = limits[1].taint if len(limits) > 1 else NO_TAINT
+        return symbol(("index", place), union(start, step))
+    if operator == "enumerate" and operands:
+        return tuple_value([symbol(("index", place)), element_of(frame, operands[0], node)])
+    if operator == "zip":
+        return tuple_value([element_of(frame, operand, node) for operand in operands])
+    if operator in ("list", "tuple", "iter", "reversed", "sorted", "slice") and operands:
+        item = element_of(frame, operands[0], node)
+        extra = union(*(o.taint for o in operands[1:])) if len(operands) > 1 else NO_TAINT
+        if operator == "sorted":
+            return _ordered(item)
+        return retaint(item, union(item.taint, extra), item.trip) if extra else item
+    if operator == "call:tqdm.tqdm" and operands:
+        return element_of(frame, operands[0], node)
+    return symbol(("element", place), value.taint)
+
+
+def _element_of_instance(frame: Frame, value: Value, node: ast.AST) -> Value:
+    from ..facts import lookup as facts
+
+    place = frame.place(node)
+    fact = facts.iterate_instance(value.data[0])
+    if fact is not None and fact.result == "varying":
+        taint = frozenset({Taint(fact.varying or "data", place, "this rank's own batches", "likely")})
+        return symbol(("element", place), taint)
+    return symbol(("element", place), value.taint)
+
+
+def _element_of_unknown(frame: Frame, value: Value, node: ast.AST) -> Value:
+    place = frame.place(node)
+    iterated = node.iter if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) else None
+    name = _last_name(iterated)
+    if "loader" in name.lower():
+        taint = frozenset({Taint("data", place, f"batches of `{name}`", "likely")})
+        return symbol(("element", place), union(value.taint, taint))
+    return symbol(("element", place), value.taint)
+
+
+def _last_name(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Call) and node.args:
+        return _last_name(node.args[0])
+    return ""
+
+
+def trip_taint(value: Value) -> Taints:
+    """Why ranks may run a loop over this value a different number of times."""
+    if value.trip is not None:
+        return value.trip
+    if value.tag == "expr" and value.data[0] in ("call:values", "call:items", "call:keys", "enumerate", "zip"):
+        return union(*(trip_taint(operand) for operand in value.data[1]))
+    if value.tag not in ("expr", "sym"):
+        return NO_TAINT
+    strong = frozenset(t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem"))
+    if value.tag in ("extobj",):
+        return NO_TAINT
+    return strong
+
+
+def trip_of_join(first: Value, second: Value) -> Taints | None:
+    """The trip taint of one of two values."""
+    return join_trip(first.trip, second.trip)
+
+
+def any_callable(value: Value) -> bool:
+    """Whether some alternative is a function."""
+    return any(v.tag in ("func", "ext", "bound", "partial", "wrapped") for v in alternatives(value))

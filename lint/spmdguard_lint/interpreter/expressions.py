@@ -1,0 +1,405 @@
+"""Evaluate expressions to symbolic values; calls and short circuits leave trace nodes on the way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ..traces.nodes import Branch, Tree
+from ..values.value import (
+    FALSE,
+    NONE,
+    TRUE,
+    Taint,
+    Taints,
+    Value,
+    alternatives,
+    choice,
+    constant,
+    expression,
+    is_const,
+    negate,
+    retaint,
+    symbol,
+    union,
+)
+from .frame import Frame
+from .lookup import lookup_name
+from .state import join
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+    ast.BitXor: "^",
+    ast.MatMult: "@",
+}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_NEVER_NONE = frozenset({"func", "class", "ext", "extobj", "module", "partial", "bound", "obj", "tuple"})
+
+
+def text_of(node: ast.AST, limit: int = 60) -> str:
+    """The source form of an expression, shortened."""
+    try:
+        text = ast.unparse(node)
+    except (ValueError, RecursionError, AttributeError, KeyError, IndexError):
+        return "..."
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def evaluate(frame: Frame, node: ast.expr | None) -> Value:
+    """The value of an expression in a frame."""
+    if node is None:
+        return NONE
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        return _generic(frame, node)
+    return handler(frame, node)
+
+
+def _generic(frame: Frame, node: ast.expr) -> Value:
+    parts = [evaluate(frame, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    return expression(type(node).__name__, parts) if parts else symbol(("expr", frame.place(node)))
+
+
+def _constant(frame: Frame, node: ast.Constant) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if value is True:
+        return TRUE
+    if value is False:
+        return FALSE
+    return constant(value)
+
+
+def _name(frame: Frame, node: ast.Name) -> Value:
+    return lookup_name(frame, node.id, node)
+
+
+def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+    from .attributes import read_attribute
+
+    receiver = evaluate(frame, node.value)
+    return read_attribute(frame, receiver, node.attr, node)
+
+
+def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+    from .containers import read_item
+
+    receiver = evaluate(frame, node.value)
+    if isinstance(node.slice, ast.Slice):
+        bounds = [evaluate(frame, b) for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
+        bound_taint = union(*(b.taint for b in bounds))
+        sliced = expression("slice", (receiver, *bounds))
+        return retaint(sliced, sliced.taint, union(receiver.trip or frozenset(), bound_taint))
+    index = evaluate(frame, node.slice)
+    return read_item(frame, receiver, index, node)
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Value:
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    operator = _BINARY.get(type(node.op), "?")
+    if operator == "%" and left.tag == "rank":
+        left = strengthen(left)
+    if operator == "*" and left.tag == "obj" and frame.machine.objects.info(left).kind == "list":
+        from .containers import repeated
+
+        return repeated(frame, left, right, node)
+    if operator == "/" and left.tag == "extobj":
+        return left
+    result = expression(operator, (left, right))
+    folded = fold(result)
+    if folded is result and operator == "+" and (left.trip is not None or right.trip is not None):
+        return retaint(result, result.taint, union(left.trip or frozenset(), right.trip or frozenset()))
+    return folded
+
+
+def fold(value: Value) -> Value:
+    """Constant-fold an expression of constants (numbers and strings of modest size)."""
+    from ..values.evaluate import UNKNOWN, Valuation
+    from ..values.evaluate import evaluate as concrete
+
+    if value.tag != "expr" or value.taint or not all(is_const(v) for v in value.data[1]):
+        return value
+    result = concrete(value, Valuation(0, 2))
+    if result is UNKNOWN or not isinstance(result, (bool, int, float, str, type(None))):
+        return value
+    return constant(result)
+
+
+def strengthen(value: Value) -> Value:
+    """A bare name ``rank`` used the way a process rank is used: take it for one."""
+    if any(t.kind == "rank" and t.certainty == "possible" for t in value.taint):
+        taint = frozenset(
+            t._replace(certainty="likely") if t.kind == "rank" and t.certainty == "possible" else t
+            for t in value.taint
+        )
+        return retaint(value, taint, value.trip)
+    return value
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+    value = evaluate(frame, node.operand)
+    if isinstance(node.op, ast.Not):
+        if is_const(value):
+            return FALSE if value.data[0] else TRUE
+        if value.tag in ("obj", "func", "class") and value.tag != "obj":
+            return FALSE
+        return negate(strengthen(value))
+    if isinstance(node.op, ast.USub):
+        return fold(expression("neg", (value,)))
+    return expression(type(node.op).__name__, (value,))
+
+
+def _bool_op(frame: Frame, node: ast.BoolOp) -> Value:
+    operator = "and" if isinstance(node.op, ast.And) else "or"
+    values = [evaluate(frame, node.values[0])]
+    for position, operand in enumerate(node.values[1:]):
+        before = values[0] if len(values) == 1 else logic(operator, values)
+        state_before = frame.live.copy() if frame.state is not None else None
+        with frame.collecting() as nodes:
+            value = evaluate(frame, operand)
+        if nodes:
+            _emit_short_circuit(frame, node.values[position + 1], before, nodes, operator)
+            if state_before is not None:
+                taken = before if operator == "and" else negate(before)
+                frame.state = join(frame.state, state_before, taken)
+        values.append(value)
+    return logic(operator, values)
+
+
+def _emit_short_circuit(frame: Frame, node: ast.expr, before: Value, nodes: Tree, operator: str) -> None:
+    then, orelse = (nodes, []) if operator == "and" else ([], nodes)
+    if is_const(before):
+        if bool(before.data[0]) is (operator == "and"):
+            frame.out.extend(nodes)
+        return
+    frame.out.append(Branch(frame.place(node), before, then, orelse, "short-circuit", text_of(node)))
+
+
+def logic(operator: str, values: list[Value]) -> Value:
+    """``and`` / ``or`` of values, dropping constants that decide nothing."""
+    kept: list[Value] = []
+    for position, value in enumerate(values):
+        if is_const(value):
+            if bool(value.data[0]) is (operator == "or"):
+                kept.append(value)
+                break
+            if position < len(values) - 1:
+                continue
+        kept.append(value)
+    if len(kept) == 1:
+        return kept[0]
+    result = expression(operator, kept)
+    if operator == "or" and any(v.tag in _NEVER_NONE for v in kept):
+        return choice(kept[0], kept[0], kept[1]) if len(kept) == 2 else result
+    return result
+
+
+def _compare(frame: Frame, node: ast.Compare) -> Value:
+    left = evaluate(frame, node.left)
+    terms: list[Value] = []
+    for op, right_node in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(frame, right_node)
+        terms.append(compare(_COMPARE.get(type(op), "?"), left, right))
+        left = right
+    return terms[0] if len(terms) == 1 else logic("and", terms)
+
+
+def compare(operator: str, left: Value, right: Value) -> Value:
+    """One comparison, decided where the operands' kinds decide it."""
+    if operator in ("==", "!=", "in", "not in"):
+        if is_const(right) or right.tag in ("tuple", "world", "expr"):
+            left = strengthen(left) if left.tag in ("rank", "local_rank") else left
+        if is_const(left):
+            right = strengthen(right) if right.tag in ("rank", "local_rank") else right
+    if operator in ("is", "is not") and right.key == NONE.key:
+        if left.tag == "ite":
+            return _none_test_of_choice(operator, left)
+        if left.tag in _NEVER_NONE or (is_const(left) and left.data[0] is not None):
+            return FALSE if operator == "is" else TRUE
+    return fold(expression(operator, (left, right)))
+
+
+def _none_test_of_choice(operator: str, value: Value) -> Value:
+    condition, then, orelse = value.data
+    first, second = compare(operator, then, NONE), compare(operator, orelse, NONE)
+    if first.key == TRUE.key and second.key == FALSE.key:
+        return retaint(condition, union(condition.taint, value.taint), None)
+    if first.key == FALSE.key and second.key == TRUE.key:
+        negated = negate(condition)
+        return retaint(negated, union(negated.taint, value.taint), None)
+    return choice(condition, first, second)
+
+
+def _if_exp(frame: Frame, node: ast.IfExp) -> Value:
+    condition = evaluate(frame, node.test)
+    if is_const(condition):
+        return evaluate(frame, node.body if condition.data[0] else node.orelse)
+    before = frame.live.copy() if frame.state is not None else None
+    with frame.collecting() as then_nodes:
+        then = evaluate(frame, node.body)
+    after_then = frame.state
+    frame.state = before
+    with frame.collecting() as else_nodes:
+        orelse = evaluate(frame, node.orelse)
+    if after_then is not frame.state:
+        frame.state = join(after_then, frame.state, condition)
+    if then_nodes or else_nodes:
+        frame.out.append(
+            Branch(frame.place(node), condition, then_nodes, else_nodes, "ternary", text_of(node.test))
+        )
+    return choice(condition, then, orelse)
+
+
+def _tuple(frame: Frame, node: ast.Tuple) -> Value:
+    items = [evaluate(frame, item) for item in node.elts]
+    return tuple_value(items)
+
+
+def tuple_value(items: list[Value]) -> Value:
+    """An immutable sequence of known length."""
+    key = ("tuple", *(item.key for item in items))
+    taint = union(*(item.taint for item in items)) if items else frozenset()
+    return Value("tuple", tuple(items), taint, frozenset(), key, 1 + sum(i.size for i in items))
+
+
+def _display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
+    from .containers import make_display
+
+    return make_display(frame, node)
+
+
+def _comprehension(frame: Frame, node: Any) -> Value:
+    from .loops import run_comprehension
+
+    return run_comprehension(frame, node)
+
+
+def _call(frame: Frame, node: ast.Call) -> Value:
+    from .calls import evaluate_call
+
+    return evaluate_call(frame, node)
+
+
+def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+    from .closures import lambda_value
+
+    return lambda_value(frame, node)
+
+
+def _named(frame: Frame, node: ast.NamedExpr) -> Value:
+    from .assignment import assign
+
+    value = evaluate(frame, node.value)
+    assign(frame, node.target, value)
+    return value
+
+
+def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
+    parts = [evaluate(frame, v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
+    return expression("format", parts) if parts else constant(text_of(node))
+
+
+def _starred(frame: Frame, node: ast.Starred) -> Value:
+    return evaluate(frame, node.value)
+
+
+def _await(frame: Frame, node: ast.Await) -> Value:
+    return evaluate(frame, node.value)
+
+
+def _yield(frame: Frame, node: ast.Yield) -> Value:
+    value = evaluate(frame, node.value)
+    if frame.yield_hook is not None:
+        return frame.yield_hook(frame, value, node)
+    frame.yielded.append(value)
+    return symbol(("sent", frame.place(node)))
+
+
+def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
+    value = evaluate(frame, node.value)
+    frame.yielded.append(value)
+    return symbol(("sent", frame.place(node)), value.taint)
+
+
+def truthiness(frame: Frame, node: ast.expr) -> Value:
+    """The value of a condition."""
+    return simplify_condition(strengthen(evaluate(frame, node)))
+
+
+def simplify_condition(value: Value) -> Value:
+    """A choice between constants is its condition."""
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        if is_const(then) and is_const(orelse):
+            holds, fails = bool(then.data[0]), bool(orelse.data[0])
+            if holds == fails:
+                return TRUE if holds else FALSE
+            result = condition if holds else negate(condition)
+            return retaint(result, union(result.taint, value.taint), None)
+    if value.tag in _NEVER_NONE - {"obj", "tuple", "extobj"}:
+        return TRUE
+    return value
+
+
+def may_be_references(value: Value) -> bool:
+    """Whether any alternative of the value can be called or has attributes that are known."""
+    return any(v.tag in _NEVER_NONE for v in alternatives(value))
+
+
+def varying_symbol(name: Any, kind: str, frame: Frame, node: ast.AST, text: str, **more: Any) -> Value:
+    """An opaque value that differs between ranks for one reason."""
+    taint: Taints = frozenset({Taint(kind, frame.place(node), text, **more)})
+    return symbol(name, taint)
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _bool_op,
+    ast.Compare: _compare,
+    ast.IfExp: _if_exp,
+    ast.Tuple: _tuple,
+    ast.List: _display,
+    ast.Set: _display,
+    ast.Dict: _display,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.Call: _call,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _named,
+    ast.JoinedStr: _joined,
+    ast.Starred: _starred,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+}

@@ -1,0 +1,444 @@
+"""Apply a fact: leave its nodes in the trace, reset or taint its arguments, and make its result."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..facts import lookup as facts
+from ..traces.nodes import Branch, Event, Fallible, Jump, Op, Region
+from ..values.value import (
+    NO_TAINT,
+    NONE,
+    TRUE,
+    Taint,
+    Value,
+    constant,
+    expression,
+    is_const,
+    retaint,
+    symbol,
+    union,
+)
+from .expressions import text_of
+from .frame import Frame
+from .state import State, join
+
+if TYPE_CHECKING:
+    from ..facts.fact import Arg, Fact
+
+
+def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The value passed for an argument, or None."""
+    if which is None:
+        return None
+    if which.keyword in kwargs:
+        return kwargs[which.keyword]
+    if 0 <= which.index < len(args):
+        return args[which.index]
+    return None
+
+
+def argument_node(which: Arg, node: ast.AST | None) -> ast.expr | None:
+    """The expression passed for an argument, or None."""
+    if not isinstance(node, ast.Call):
+        return None
+    for keyword in node.keywords:
+        if keyword.arg == which.keyword:
+            return keyword.value
+    if 0 <= which.index < len(node.args) and not any(isinstance(a, ast.Starred) for a in node.args[: which.index + 1]):
+        return node.args[which.index]
+    return None
+
+
+def apply_fact(
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """Everything that calling a known function does."""
+    place = frame.place(node)
+    text = text_of(node)
+    if fact.wraps == "call":
+        return _call_through(frame, fact, args, kwargs, node)
+    if fact.wraps in ("decorator",) and fact.main_only and args and args[0].tag in ("func", "wrapped", "bound"):
+        return Value("wrapped", (f"main-only:{fact.main_only}", args[0], text))
+    if fact.wraps == "context" and not fact.op:
+        return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
+    if fact.wraps == "context":
+        return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
+    if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
+        _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
+    if fact.event:
+        frame.out.append(Event(place, fact.event, text, tuple(args)))
+    if fact.raises_local:
+        frame.out.append(Fallible(place, text, True))
+    if fact.noreturn:
+        frame.out.append(Jump(place, "exit", text, "SystemExit", args[0] if args else None))
+        _record_raise(frame)
+        frame.state = None
+        return symbol(("never", place))
+    result = result_of_fact(frame, fact, name, receiver, args, kwargs, node)
+    if frame.state is not None:
+        _write_buffers(frame, fact, args, kwargs, node)
+    return result
+
+
+def _record_raise(frame: Frame) -> None:
+    if frame.state is not None and frame.watchers:
+        frame.watchers[-1].append(frame.state.copy())
+
+
+def communicates(
+    frame: Frame, fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+) -> bool:
+    """Whether this call communicates, as far as its switches and its receiver tell."""
+    if fact.when is not None:
+        value = argument(fact.when, args, kwargs)
+        if value is None or (is_const(value) and not value.data[0]):
+            return False
+    if fact.unless is not None:
+        value = argument(fact.unless, args, kwargs)
+        if value is not None and is_const(value) and value.data[0]:
+            return False
+    if fact.when_sharded:
+        candidates = [v for v in (receiver, *args[:1]) if v is not None]
+        return any(sharded(frame, v) for v in candidates)
+    return True
+
+
+def sharded(frame: Frame, value: Value) -> bool:
+    """Whether a value is, or stems from, an object whose parameters are spread over the ranks."""
+    stack = [value]
+    for _ in range(24):
+        if not stack:
+            return False
+        current = stack.pop()
+        if current.tag == "extobj":
+            if facts.is_sharded(current.data[0]):
+                return True
+            if current.data[2] is not None:
+                stack.append(current.data[2])
+        elif current.tag == "expr":
+            stack.extend(current.data[1])
+        elif current.tag in ("tuple", "ite"):
+            stack.extend(current.data)
+        elif current.tag == "bound":
+            stack.append(current.data[0])
+    return False
+
+
+def _emit_op(
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    text: str,
+) -> None:
+    group = argument(fact.group, args, kwargs)
+    op = Op(
+        frame.place(node),
+        fact.op or name,
+        fact.kind,
+        group,
+        text,
+        implicit=fact.event == "synced-forward" or not fact.kind,
+        root=argument(fact.root, args, kwargs),
+        certainty=fact.certainty,
+    )
+    handle = argument_keyword(kwargs, "async_op")
+    op.handle = handle is not None and not (is_const(handle) and not handle.data[0])
+    op.invariant = tuple(
+        value for which in fact.invariant if (value := argument(which, args, kwargs)) is not None
+    )
+    frame.out.append(op)
+
+
+def argument_keyword(kwargs: dict[str, Value], name: str) -> Value | None:
+    """A keyword argument."""
+    return kwargs.get(name)
+
+
+def _write_buffers(
+    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> None:
+    for which in fact.buffers:
+        value = argument(which, args, kwargs)
+        if value is not None:
+            overwrite(frame, value, argument_node(which, node), NO_TAINT, node)
+    for which in fact.outputs:
+        value = argument(which, args, kwargs)
+        if value is not None:
+            taint = frozenset({Taint("data", frame.place(node), text_of(node), "likely")})
+            overwrite(frame, value, argument_node(which, node), taint, node)
+
+
+def overwrite(frame: Frame, value: Value, target: ast.expr | None, taint: frozenset[Taint], node: ast.AST) -> None:
+    """A call wrote into an argument: its contents have the taint given, whatever they had before."""
+    from .assignment import assign
+
+    state = frame.live
+    if value.tag == "obj" and frame.machine.objects.info(value).kind != "instance":
+        object_id = value.data[0]
+        fresh = symbol(("filled", frame.place(node), object_id), taint)
+        old = state.heap.get(object_id, {})
+        state.heap[object_id] = {name: fresh for name in ({*old} | {"*"})}
+        if value.taint:
+            clean = Value("obj", value.data, taint, value.trip)
+            state.replace_everywhere(value, clean)
+        return
+    if value.tag in ("const", "ext", "func", "class", "module"):
+        return
+    fresh = symbol(("filled", frame.place(node), text_of(node, 30)), taint, value.trip)
+    if value.tag == "extobj":
+        return
+    state.replace_everywhere(value, fresh)
+    if isinstance(target, (ast.Name, ast.Attribute)):
+        assign(frame, target, fresh)
+    elif isinstance(target, ast.Subscript):
+        assign(frame, target, fresh, weak=False)
+
+
+def _call_through(
+    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function argument is run: at once, deferred, in a thread, on the main rank only."""
+    from .calls import call_value
+
+    function = args[0] if args else kwargs.pop("fn", kwargs.pop("function", NONE))
+    rest = args[1:]
+    with frame.collecting() as nodes:
+        if function.tag in ("func", "wrapped", "ext", "bound", "partial", "ite", "obj", "class"):
+            before = frame.state.copy() if frame.state is not None else None
+            result = call_value(frame, function, rest, dict(kwargs), node)
+            if frame.state is None:
+                frame.state = before
+        else:
+            frame.out.append(Fallible(frame.place(node), text_of(node), True))
+            result = expression("call", [function, *rest])
+    kind = "thread" if fact.event == "thread-run" else "deferred" if fact.event.startswith("defer") else "call"
+    text = text_of(node)
+    if fact.main_only:
+        condition = main_predicate(frame, fact.main_only, node, text)
+        frame.out.append(Branch(frame.place(node), condition, nodes, [], "decorator", text))
+    elif kind == "call":
+        frame.out.extend(nodes)
+    else:
+        frame.out.append(Region(frame.place(node), kind, nodes, text))
+    return result
+
+
+def main_predicate(frame: Frame, which: str, node: ast.AST | None, text: str, certainty: str = "definite") -> Value:
+    """The condition that holds on the main rank, on each node's first rank, or on the last rank."""
+    place = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    taint = frozenset({Taint("rank", place, text, certainty)})
+    rank = Value("rank", (), taint)
+    if which == "local_main":
+        return expression("==", (Value("local_rank", (), taint), constant(0)))
+    if which == "last":
+        return expression("==", (rank, expression("-", (Value("world"), constant(1)))))
+    return expression("==", (rank, constant(0)))
+
+
+def result_of_fact(
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST | None,
+) -> Value:
+    """The result of a known call or attribute."""
+    place = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    text = text_of(node) if node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) else name
+    if fact.items:
+        from .expressions import tuple_value
+
+        return tuple_value(
+            [
+                _typed(item, fact, name, receiver, args, place, index) if item else symbol((name, place, index))
+                for index, item in enumerate(fact.items)
+            ]
+        )
+    if fact.result == "varying":
+        return _varying(frame, fact, name, receiver, args, kwargs, place, node, text)
+    if fact.event == "world-size":
+        group = argument(fact.group, args, kwargs)
+        if group is None or is_default_group(group):
+            return Value("world")
+        return expression("group-size", (group,))
+    if fact.retypes is not None:
+        return _retype(frame, fact, args, kwargs, node)
+    if fact.result == "receiver":
+        return receiver if receiver is not None else symbol((name, place))
+    if fact.result == "arg0":
+        return args[0] if args else symbol((name, place))
+    if fact.result == "args":
+        return _wrapped_arguments(frame, fact, args, place)
+    if fact.returns:
+        return _typed(fact.returns, fact, name, receiver, args, place, 0)
+    if fact.result == "uniform":
+        return symbol((name, place))
+    everything = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+    return expression(f"call:{name}", everything)
+
+
+def _typed(
+    type_name: str, fact: Fact, name: str, receiver: Value | None, args: list[Value], place: object, index: int
+) -> Value:
+    payload = args[0] if args else None
+    if fact.result == "uniform" or fact.kind == "lifecycle":
+        taint = NO_TAINT
+    else:
+        taint = union(*(a.taint for a in args)) if args else NO_TAINT
+    return Value("extobj", (type_name, (name, place, index), payload), taint, None, ("extobj", type_name, name, place, index))
+
+
+def _retype(
+    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST | None
+) -> Value:
+    assert fact.retypes is not None
+    value = argument(fact.retypes, args, kwargs) or NONE
+    place = frame.place(node) if node is not None else None
+    typed = Value("extobj", (fact.returns, ("retyped", place), value), value.taint, None, ("extobj", fact.returns, value.key))
+    target = argument_node(fact.retypes, node)
+    if frame.state is not None and value.tag != "const":
+        frame.live.replace_everywhere(value, typed)
+        if isinstance(target, (ast.Name, ast.Attribute)):
+            from .assignment import assign
+
+            assign(frame, target, typed)
+    return typed
+
+
+def _wrapped_arguments(frame: Frame, fact: Fact, args: list[Value], place: object) -> Value:
+    from .expressions import tuple_value
+
+    wrapped = [
+        Value(
+            "extobj",
+            (fact.returns or "accelerate.prepared", (place, index), value if value.tag in ("obj", "extobj") else None),
+            NO_TAINT,
+            None,
+            ("prepared", place, index),
+        )
+        for index, value in enumerate(args)
+    ]
+    return wrapped[0] if len(wrapped) == 1 else tuple_value(wrapped)
+
+
+def is_default_group(group: Value) -> bool:
+    """Whether a group argument means the default group."""
+    if group.tag == "const" and group.data[0] is None:
+        return True
+    if group.tag == "sym" and isinstance(group.data[0], tuple) and group.data[0][:1] == ("param-none",):
+        return True
+    if group.tag == "ext" and group.data[0].endswith("group.WORLD"):
+        return True
+    if group.tag == "ite":
+        return is_default_group(group.data[1]) and is_default_group(group.data[2])
+    return group.tag == "extobj" and "WORLD" in str(group.data[1])
+
+
+def _varying(
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    place: object,
+    node: ast.AST | None,
+    text: str,
+) -> Value:
+    real = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    kind = fact.varying or "data"
+    if kind == "random":
+        return _random(frame, name, receiver, args, kwargs, real, text)
+    if kind == "rank" or kind == "group-rank":
+        return _rank_value(frame, fact, kind, args, kwargs, real, text)
+    taint = frozenset({Taint(kind, real, text, fact.certainty)})
+    if fact.event == "synced-forward":
+        taint = taint | {Taint("synced", real, text)}
+    taint = union(taint, *(a.taint for a in args))
+    if fact.returns:
+        return Value("extobj", (fact.returns, (name, place), None), taint, None, ("extobj", name, place))
+    return symbol((name, place), taint)
+
+
+def _rank_value(
+    frame: Frame, fact: Fact, kind: str, args: list[Value], kwargs: dict[str, Value], place: object, text: str
+) -> Value:
+    taint = frozenset({Taint("rank", place, text, fact.certainty)})  # type: ignore[arg-type]
+    group = argument(fact.group, args, kwargs)
+    if group is not None and not is_default_group(group):
+        group_taint = frozenset({Taint("group-rank", place, text, fact.certainty)})  # type: ignore[arg-type]
+        return Value("group_rank", (group,), group_taint, None, ("group_rank", group.key))
+    rank = Value("rank", (), taint)
+    if fact.main_only == "local_main":
+        return expression("==", (Value("local_rank", (), taint), constant(0)))
+    if fact.main_only == "last":
+        return expression("==", (rank, expression("-", (Value("world"), constant(1)))))
+    if fact.main_only:
+        return expression("==", (rank, constant(0)))
+    if fact.event == "local-rank":
+        return Value("local_rank", (), taint)
+    if fact.event == "node-rank":
+        return Value("node_rank", (), taint)
+    if kind == "group-rank":
+        return rank if fact.group is not None else symbol(("group-rank", text), taint)
+    return rank
+
+
+def _random(
+    frame: Frame,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    place: object,
+    text: str,
+) -> Value:
+    """A random number: shared when its generator was seeded alike on all ranks, else rank-varying."""
+    taint: frozenset[Taint] = frozenset({Taint("random", place, text)})  # type: ignore[arg-type]
+    generator = kwargs.get("generator")
+    for value in [*args, *([generator] if generator is not None else [])]:
+        if value is generator or (value.tag == "extobj" and "Generator" in value.data[0]):
+            taint = value.taint
+    if receiver is not None and receiver.tag == "extobj":
+        taint = receiver.taint
+    library = name.partition(".")[0]
+    seeded = frame.machine.seed_taints.get(library)
+    if seeded is not None and next(iter(taint), None) is not None and any(t.kind == "random" for t in taint):
+        taint = seeded
+    taint = union(taint, *(a.taint for a in args))
+    return symbol((name, place), taint)
+
+
+def context_body_kind(value: Value) -> str:
+    """What a with statement over a known context manager does to its body."""
+    return "" if value.tag != "context" else str(value.data[0])
+
+
+def truth_of_default() -> Value:
+    """The constant True."""
+    return TRUE
+
+
+def without_data(value: Value) -> Value:
+    """The value without per-rank-data reasons."""
+    kept = frozenset(t for t in value.taint if t.kind not in ("data", "synced"))
+    return value if kept == value.taint else retaint(value, kept, value.trip)
+
+
+def restore(frame: Frame, state: State | None, condition: Value, before: State) -> None:
+    """Join the state after an arm with the state before it."""
+    frame.state = join(state, before, condition)

@@ -1,0 +1,100 @@
+"""Frames: the activation of one function while its body is interpreted.
+
+Terminology: a frame has a *state* (None where control cannot come), an *out* list to which trace nodes are
+appended, and a *path*: the conditions under which the current statement is reached after early exits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..traces.nodes import Tree
+from ..values.value import NO_TAINT, Place, Taints, Value, union
+from .state import State
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
+    from ..names.modules import Module
+    from .machine import Machine
+
+YieldHook = Callable[["Frame", Value, ast.AST], Value]
+
+
+class LoopFrame:
+    """What leaves a loop's body early: states at break and continue, and why only some ranks may do so."""
+
+    __slots__ = ("breaks", "continues", "ends", "path_length")
+
+    def __init__(self, path_length: int) -> None:
+        self.breaks: list[tuple[State, Taints]] = []
+        self.continues: list[tuple[State, Taints]] = []
+        self.ends: list[State] = []
+        self.path_length = path_length
+
+
+class Frame:
+    """One activation of a function, a lambda, or a module's top level."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        module: Module,
+        function: FunctionInfo | None,
+        state: State,
+        depth: int,
+        *,
+        enclosing: Frame | None = None,
+    ) -> None:
+        self.machine = machine
+        self.module = module
+        self.function = function
+        self.state: State | None = state
+        self.depth = depth
+        self.enclosing = enclosing
+        self.out: Tree = []
+        self.path: list[tuple[Value, bool]] = []
+        self.returns: list[tuple[tuple[tuple[Value, bool], ...], Value, State]] = []
+        self.loops: list[LoopFrame] = []
+        self.watchers: list[list[State]] = []
+        self.yield_hook: YieldHook | None = None
+        self.yielded: list[Value] = []
+        self.local_imports: dict[str, str] | None = None
+        self.handled: list[tuple[str, Value]] = []
+        self.self_value: Value | None = None
+        self.loop_depth = 0
+
+    @property
+    def live(self) -> State:
+        """The current state; only asked for where control can come."""
+        if self.state is None:
+            raise RuntimeError("no state in unreachable code")
+        return self.state
+
+    def place(self, node: ast.AST) -> Place:
+        row: int = getattr(node, "lineno", 1)
+        column: int = getattr(node, "col_offset", 0)
+        return Place(
+            self.module.filename,
+            row,
+            column,
+            getattr(node, "end_lineno", None) or row,
+            getattr(node, "end_col_offset", None) or column,
+        )
+
+    @contextmanager
+    def collecting(self) -> Iterator[Tree]:
+        """Collect the nodes of a subtree."""
+        saved, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = saved
+
+    def path_taint(self, since: int = 0) -> Taints:
+        """Why only some ranks come here, as far as early exits and enclosing branches of this frame say."""
+        if len(self.path) <= since:
+            return NO_TAINT
+        return union(*(condition.taint for condition, _ in self.path[since:]))

@@ -1,0 +1,282 @@
+"""Calls outside the project: built-ins, known library functions, and calls on unknown receivers."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts import lookup as facts
+from ..traces.nodes import Fallible, Jump, Op
+from ..values.value import (
+    NO_TAINT,
+    NONE,
+    Taint,
+    Value,
+    constant,
+    expression,
+    is_const,
+    retaint,
+    symbol,
+    union,
+)
+from .expressions import fold, text_of
+from .frame import Frame
+
+_PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
+_SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map", "frozenset"})
+_PURE_EVALUABLE = frozenset({"min", "max", "sum", "len", "range", "abs"})
+_RANKISH = frozenset({"rank", "local_rank", "node_rank", "world"})
+
+
+def call_external(
+    frame: Frame,
+    qualname: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    spread: bool = False,
+) -> Value:
+    """Call something outside the project."""
+    if qualname.startswith("builtins."):
+        return call_builtin(frame, qualname[9:], args, kwargs, node)
+    special = _SPECIAL.get(facts.canonical(qualname))
+    if special is not None:
+        return special(frame, qualname, args, kwargs, node)
+    configured = frame.machine.configured_name(qualname)
+    if configured is not None:
+        return _configured(frame, configured, qualname, args, kwargs, node)
+    fact = facts.function(qualname)
+    if fact is not None:
+        from .facts_apply import apply_fact
+
+        return apply_fact(frame, fact, qualname, None, args, kwargs, node)
+    type_name = facts.constructor(qualname)
+    everything = [*args, *kwargs.values()]
+    if type_name is not None:
+        place = frame.place(node)
+        taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
+        kept = frozenset(t for t in taint if t.kind != "data" and t.kind != "synced")
+        payload = args[0] if args else None
+        return Value("extobj", (type_name, place, payload), kept, None, ("extobj", type_name, place))
+    frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    return expression(f"call:{qualname}", everything)
+
+
+def _configured(
+    frame: Frame, kind: str, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    place = frame.place(node)
+    if kind == "collectives":
+        frame.out.append(Op(place, qualname.rpartition(".")[2], "collective", None, text_of(node)))
+    if kind == "rank-sources":
+        return symbol((qualname, place), frozenset({Taint("rank", place, text_of(node))}))
+    if kind == "rank-local":
+        frame.out.append(Fallible(place, text_of(node), True))
+    return symbol((qualname, place))
+
+
+def call_builtin(
+    frame: Frame, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A built-in function."""
+    if name in _PASS_THROUGH and len(args) == 1:
+        return _convert(name, args[0])
+    if name == "len" and len(args) == 1:
+        return _length(frame, args[0])
+    if name in _SAME_LENGTH:
+        return _same_length(frame, name, args, node)
+    if name == "range":
+        value = expression("range", args)
+        return retaint(value, value.taint, value.taint)
+    if name in ("print", "super", "isinstance", "issubclass", "hasattr", "id", "type", "callable"):
+        return expression(f"call:{name}", args) if name not in ("print",) else NONE
+    if name == "getattr" and len(args) >= 2 and is_const(args[1]) and isinstance(args[1].data[0], str):
+        from .attributes import read_attribute
+
+        return read_attribute(frame, args[0], args[1].data[0], node)
+    if name in ("any", "all", "sum", "min", "max"):
+        return fold(expression(name, args))
+    if name in ("set", "dict", "list"):
+        from .containers import make_container
+
+        return make_container(frame, name, args, kwargs, node)
+    fact = facts.function(f"builtins.{name}")
+    if fact is not None:
+        from .facts_apply import apply_fact
+
+        return apply_fact(frame, fact, name, None, args, kwargs, node)
+    if name in ("next",) and args:
+        from .containers import element_of
+
+        return element_of(frame, args[0], node)
+    return expression(f"call:{name}", [*args, *kwargs.values()])
+
+
+def _convert(name: str, value: Value) -> Value:
+    if value.tag in _RANKISH:
+        return value if name in ("int", "float", "abs", "round") else expression(name, (value,))
+    if value.tag == "expr" and value.data[0] == "str" and value.data[1][0].tag in _RANKISH:
+        inner: Value = value.data[1][0]
+        return inner
+    if value.tag == "ite" and name in ("int", "float"):
+        from ..values.value import choice
+
+        condition, then, orelse = value.data
+        return choice(condition, _convert(name, then), _convert(name, orelse))
+    return fold(expression(name, (value,)))
+
+
+def _length(frame: Frame, value: Value) -> Value:
+    if value.tag == "tuple":
+        return constant(len(value.data))
+    result = expression("len", (value,))
+    if value.trip is not None:
+        return retaint(result, value.trip)
+    return result
+
+
+def _same_length(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value:
+    from .containers import copy_container
+
+    if name in ("list", "tuple", "sorted") and args:
+        copied = copy_container(frame, args[0], name, node)
+        if copied is not None:
+            return copied
+    sources = args[1:] if name == "map" else args
+    value = expression(name, args)
+    taint = value.taint
+    if name == "sorted":
+        taint = frozenset(t for t in taint if t.kind != "order")
+    trips = [s.trip for s in sources if s.trip is not None]
+    trip = union(*trips) if trips else None
+    return retaint(value, taint, trip)
+
+
+def call_unknown_method(
+    frame: Frame, receiver: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.Call
+) -> Value:
+    """A method of a receiver of unknown type: by a distinctive name, or the one class nearby that has it."""
+    from .facts_apply import apply_fact
+
+    if name == "backward" and _is_synced(receiver, args):
+        return apply_fact(frame, facts.BACKWARD, "backward", receiver, args, kwargs, node)
+    if name == "get" and receiver.tag == "ext":
+        return expression("call:get", [receiver, *args])
+    fact = facts.unknown_method(name, len(args) + len(kwargs))
+    if fact is not None and receiver.tag not in ("const", "tuple"):
+        return apply_fact(frame, fact, name, receiver, args, kwargs, node)
+    nearby = frame.machine.nearby_method(frame, receiver, node)
+    if nearby is not None:
+        from .attributes import bound_method
+        from .calls import call_value
+        from .parameters import symbolic_instance
+
+        owner = nearby.cls
+        assert owner is not None
+        instance = symbolic_instance(frame, owner, ("nearby", owner.full_name))
+        return call_value(frame, bound_method(frame, nearby, instance), args, kwargs, node)
+    frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    result = expression(f"call:{name}", [receiver, *args, *kwargs.values()])
+    if name in ("items", "keys", "values", "copy"):
+        result = retaint(result, result.taint, receiver.trip)
+    if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
+        _write_back(frame, receiver, node.func.value, args, result)
+    return result
+
+
+def _write_back(frame: Frame, receiver: Value, target: ast.expr, args: list[Value], result: Value) -> None:
+    """``x.fill_(v)``: the receiver changes in place."""
+    if not any(a.taint for a in args) or not isinstance(target, (ast.Name, ast.Attribute)):
+        return
+    from .assignment import assign
+
+    assign(frame, target, retaint(receiver, union(receiver.taint, result.taint), receiver.trip))
+
+
+def _is_synced(receiver: Value, args: list[Value]) -> bool:
+    return any(t.kind == "synced" for value in (receiver, *args) for t in value.taint)
+
+
+def call_unknown(
+    frame: Frame, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A call of something unknown: its result depends on the arguments alone."""
+    if function.tag == "const":
+        return symbol(("call", frame.place(node)))
+    frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    label = function.key
+    return expression(f"call:{hash(label)}", [function, *args, *kwargs.values()])
+
+
+def _partial(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    if not args:
+        return symbol(("partial", frame.place(node)))
+    named = tuple(sorted(kwargs.items(), key=lambda item: item[0]))
+    taint = union(*(a.taint for a in args))
+    return Value("partial", (args[0], tuple(args[1:]), named), taint, None, ("partial", frame.place(node)))
+
+
+def _same_function(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """``functools.wraps(f)`` and the like: a decorator that changes nothing."""
+    return symbol((qualname, frame.place(node)))
+
+
+def _environ_get(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    return environment_value(frame, args[0] if args else NONE, node)
+
+
+def environment_value(frame: Frame, key: Value, node: ast.AST) -> Value:
+    """``os.environ[key]``: the rank as text, the world size as text, or something else."""
+    if not is_const(key):
+        return expression("environ", (key,))
+    name = key.data[0]
+    if name in ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+        return expression("str", (Value("world"),))
+    fact = facts.environment(name) if isinstance(name, str) else None
+    if fact is None:
+        return symbol(("environ", name))
+    from .facts_apply import result_of_fact
+
+    value = result_of_fact(frame, fact, text_of(node), None, [], {}, node)
+    if value.tag in _RANKISH:
+        return expression("str", (value,))
+    return value
+
+
+def _asyncio_run(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    return args[0] if args else NONE
+
+
+def _exit_stack_callback(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    return symbol((qualname, frame.place(node)))
+
+
+def leave(frame: Frame, node: ast.AST, text: str) -> None:
+    """Mark that control does not come back."""
+    frame.out.append(Jump(frame.place(node), "exit", text, "SystemExit"))
+    frame.state = None
+
+
+_SPECIAL = {
+    "functools.partial": _partial,
+    "functools.wraps": _same_function,
+    "os.environ.get": _environ_get,
+    "os.getenv": _environ_get,
+    "os.environ.setdefault": _environ_get,
+    "os.environ.__getitem__": _environ_get,
+    "asyncio.run": _asyncio_run,
+    "asyncio.create_task": _asyncio_run,
+    "asyncio.ensure_future": _asyncio_run,
+    "asyncio.wait_for": _asyncio_run,
+    "contextlib.ExitStack": _exit_stack_callback,
+}

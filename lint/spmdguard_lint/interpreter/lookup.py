@@ -1,0 +1,134 @@
+"""What a name denotes: local, closure, module level, import, built-in."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..facts import lookup as facts
+from ..names.bindings import AssignBinding
+from ..names.symbols import (
+    ClassSymbol,
+    ExternalSymbol,
+    FunctionSymbol,
+    ModuleSymbol,
+    Symbol,
+    VariableSymbol,
+)
+from ..values.value import Value, external, symbol
+from .frame import Frame
+from .state import State
+
+if TYPE_CHECKING:
+    from ..names.modules import Module
+
+
+def lookup_name(frame: Frame, name: str, node: ast.AST) -> Value:
+    """The value of a bare name."""
+    if frame.state is not None:
+        found = frame.state.variables.get(name)
+        if found is not None:
+            return found
+    outer = frame.enclosing
+    while outer is not None:
+        if outer.state is not None:
+            found = outer.state.variables.get(name)
+            if found is not None:
+                return found
+        imported = local_import(outer, name)
+        if imported is not None:
+            return imported
+        outer = outer.enclosing
+    imported = local_import(frame, name)
+    if imported is not None:
+        return imported
+    function = frame.function
+    if function is not None and name in function.local_names:
+        return unknown_local(frame, name, node)
+    return symbol_value(frame, frame.machine.resolve(frame.module, name), name)
+
+
+def unknown_local(frame: Frame, name: str, node: ast.AST) -> Value:
+    """A local name without a known value: what its name says by convention, if anything."""
+    from .attributes import conventional
+
+    return conventional(frame, name, node) or symbol(("local", frame.module.filename, name))
+
+
+def local_import(frame: Frame, name: str) -> Value | None:
+    """A name that an import statement inside the function binds."""
+    function = frame.function
+    if function is None:
+        return None
+    target = function.scope.imports.get(name)
+    if target is None:
+        return None
+    return symbol_value(frame, frame.machine.project.resolve_import(frame.module, target), target)
+
+
+def symbol_value(frame: Frame, found: Symbol, name: str) -> Value:
+    """The value that a resolved symbol stands for."""
+    if isinstance(found, ExternalSymbol):
+        return external_value(frame, found.qualname)
+    if isinstance(found, FunctionSymbol):
+        from .closures import decorated_value
+
+        return decorated_value(frame, found.info)
+    if isinstance(found, ClassSymbol):
+        return Value("class", (found.info,))
+    if isinstance(found, ModuleSymbol):
+        return Value("module", (found.module,))
+    if isinstance(found, VariableSymbol):
+        return global_value(frame, found.module, found.name)
+    return symbol(("unknown", name))
+
+
+def external_value(frame: Frame, qualname: str) -> Value:
+    """An external name; a known constant where the tables know it."""
+    fact = facts.constant(qualname)
+    if fact is not None:
+        from .facts_apply import result_of_fact
+
+        return result_of_fact(frame, fact, qualname, None, [], {}, None)
+    return external(qualname)
+
+
+def global_value(frame: Frame, module: Module, name: str) -> Value:
+    """A module-level variable, from its last real assignment, evaluated apart from any run of the module."""
+    machine = frame.machine
+    key = (module.filename, name)
+    if machine.module_frame is not None and machine.module_frame.module is module:
+        state = machine.module_frame.state
+        found = state.variables.get(name) if state is not None else None
+        if found is not None:
+            return found
+    cached = machine.global_cache.get(key)
+    if cached is not None:
+        return cached
+    if key in machine.global_active:
+        return symbol(("global", *key))
+    machine.global_active.add(key)
+    try:
+        value = _evaluate_global(frame, module, name)
+    finally:
+        machine.global_active.discard(key)
+    machine.global_cache[key] = value
+    return value
+
+
+def _evaluate_global(frame: Frame, module: Module, name: str) -> Value:
+    from .expressions import evaluate
+
+    bindings = [b for b in module.bindings.get(name, []) if isinstance(b, AssignBinding)]
+    real = [b for b in bindings if not b.fallback] or bindings
+    for binding in reversed(real):
+        if binding.value is not None:
+            apart = Frame(frame.machine, module, None, State({}, frame.machine.template_heap), frame.depth + 1)
+            value = evaluate(apart, binding.value)
+            if len(real) > 1 and value.tag == "const":
+                return symbol(("global", module.filename, name), value.taint)
+            return value
+    from .attributes import conventional
+
+    node = real[-1].target if real else module.tree
+    return conventional(frame, name, node) or symbol(("global", module.filename, name))

@@ -1,0 +1,324 @@
+"""Loops to a fixpoint: for, while, comprehensions, and for loops over project generators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ..traces.nodes import Branch, Call, Jump, Loop, Tree, Yielded
+from ..values.value import (
+    FALSE,
+    NO_TAINT,
+    NONE,
+    TRUE,
+    Taints,
+    Value,
+    constant,
+    is_const,
+    negate,
+    symbol,
+    union,
+)
+from .assignment import assign
+from .containers import element_of, trip_taint
+from .expressions import evaluate, text_of, truthiness
+from .frame import Frame, LoopFrame
+from .state import State, join, same, widen
+from .statements import execute_block
+
+MAX_ROUNDS = 4
+
+
+def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    """A for loop."""
+    iterated = evaluate(frame, node.iter)
+    if iterated.tag == "generator":
+        _for_over_generator(frame, node, iterated)
+        return
+    item: list[Value] = []
+
+    def body() -> None:
+        if not item:
+            item.append(element_of(frame, iterated, node))
+        else:
+            item[0] = element_of(frame, iterated, node)
+        assign(frame, node.target, item[0])
+        execute_block(frame, node.body)
+
+    nodes, after = run_loop(frame, node, body)
+    finish_loop(
+        frame,
+        node,
+        nodes,
+        after,
+        trip_taint(iterated),
+        f"for {text_of(node.target)} in {text_of(node.iter)}",
+        iterated,
+        _count(iterated),
+    )
+
+
+def _count(iterated: Value) -> Value | None:
+    """The number of rounds, where it is a constant."""
+    if iterated.tag == "tuple":
+        return constant(len(iterated.data))
+    if iterated.tag == "expr" and iterated.data[0] == "range":
+        operands = iterated.data[1]
+        if all(is_const(o) and isinstance(o.data[0], int) for o in operands):
+            try:
+                return constant(len(range(*(o.data[0] for o in operands))))
+            except (TypeError, ValueError):
+                return None
+        if len(operands) == 1:
+            only: Value = operands[0]
+            return only
+    return None
+
+
+def execute_while(frame: Frame, node: ast.While) -> None:
+    """A while loop: its condition is read at every round."""
+    conditions: list[Value] = []
+
+    def body() -> None:
+        condition = truthiness(frame, node.test)
+        conditions.append(condition)
+        if is_const(condition) and not condition.data[0]:
+            frame.out.append(Jump(frame.place(node.test), "end", text_of(node.test)))
+            frame.state = None
+            return
+        if frame.state is None:
+            return
+        if not is_const(condition):
+            loop = frame.loops[-1]
+            ended = frame.state.copy()
+            loop.ends.append(ended)
+            end: Tree = [Jump(frame.place(node.test), "end", text_of(node.test))]
+            frame.out.append(Branch(frame.place(node), negate(condition), end, [], "while", text_of(node.test)))
+        execute_block(frame, node.body)
+
+    nodes, after = run_loop(frame, node, body, is_while=True)
+    trip = union(*(c.taint for c in conditions[-1:])) if conditions else NO_TAINT
+    finish_loop(frame, node, nodes, after, trip, f"while {text_of(node.test)}", None, None)
+
+
+def run_loop(
+    frame: Frame, node: ast.AST, body: Callable[[], None], *, is_while: bool = False
+) -> tuple[Tree, tuple[State | None, LoopFrame, State]]:
+    """Run a loop body to a fixpoint; gives the nodes of the last round and the states that leave it."""
+    entry = frame.live
+    head = entry
+    label = frame.place(node)
+    back: State | None = None
+    loop = LoopFrame(len(frame.path))
+    nodes: Tree = []
+    for round_number in range(MAX_ROUNDS):
+        loop = LoopFrame(len(frame.path))
+        frame.loops.append(loop)
+        watched = len(frame.watchers[-1]) if frame.watchers else 0
+        frame.state = head.copy()
+        mark = len(frame.path)
+        with frame.collecting() as nodes:
+            body()
+        del frame.path[mark:]
+        frame.loops.pop()
+        back = frame.state
+        for state, taint in loop.continues:
+            back = join(state, back, symbol((label, "continue"), taint), taint)
+        if back is None:
+            break
+        following, changed = widen(entry if round_number == 0 else head, back, label)
+        if not changed or same(following, head):
+            break
+        if frame.watchers:
+            del frame.watchers[-1][watched + 40 :]
+        head = following
+    frame.state = back
+    return nodes, (back, loop, head)
+
+
+def finish_loop(
+    frame: Frame,
+    node: Any,
+    nodes: Tree,
+    after: tuple[State | None, LoopFrame, State],
+    trip: Taints,
+    text: str,
+    iterated: Value | None,
+    count: Value | None,
+) -> None:
+    """Join the ways out of a loop, run its else clause and append its node."""
+    _, loop, head = after
+    label = frame.place(node)
+    is_while = isinstance(node, ast.While)
+    normal: State | None
+    if is_while:
+        normal = None
+        for state in loop.ends:
+            normal = join(normal, state, symbol((label, "end")))
+    else:
+        normal = head.copy()
+    if trip and normal is not None:
+        normal = _taint_changed(normal, head, frame, trip, label)
+    frame.state = normal
+    with frame.collecting() as else_nodes:
+        if normal is not None:
+            execute_block(frame, node.orelse)
+    result = frame.state
+    for state, taint in loop.breaks:
+        result = join(state, result, symbol((label, "break"), taint), taint)
+    frame.state = result
+    if nodes or else_nodes:
+        frame.out.append(
+            Loop(
+                label,
+                nodes,
+                else_nodes,
+                trip,
+                "while" if is_while else "for",
+                text,
+                iterated=iterated,
+                count=count,
+            )
+        )
+
+
+def _taint_changed(state: State, head: State, frame: Frame, trip: Taints, label: object) -> State:
+    """What a loop of rank-varying length has changed is rank-varying after it."""
+    from ..values.value import retaint
+
+    variables = dict(state.variables)
+    for name, value in variables.items():
+        if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == (label,):
+            variables[name] = retaint(value, union(value.taint, trip), value.trip)
+    return State(variables, state.heap)
+
+
+def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, generator: Value) -> None:
+    """A for loop over a project generator: the body runs at each yield."""
+    from .machine import BudgetExceeded, return_value
+    from .parameters import bind_arguments
+
+    info, closure, receiver, args, kwargs = generator.data
+    machine = frame.machine
+    if info in machine.stack or len(machine.stack) > 8:
+        _opaque_for(frame, node, generator)
+        return
+    inner = Frame(machine, info.module, info, State({}, frame.live.heap), frame.depth + 1, enclosing=closure)
+    if closure is None and info.parent is not None:
+        inner.enclosing = machine.enclosing_frame(info.parent)
+    bind_arguments(inner, info, receiver, list(args), dict(kwargs), False)
+    loop = LoopFrame(len(frame.path))
+    frame.loops.append(loop)
+
+    def at_yield(running: Frame, value: Value, where: ast.AST) -> Value:
+        frame.state = State(frame.live.variables if frame.state else {}, running.live.heap)
+        first = frame.state.copy()
+        with frame.collecting() as nodes:
+            assign(frame, node.target, value)
+            execute_block(frame, node.body)
+        running.out.append(Yielded(frame.place(node), nodes, "for"))
+        for state, taint in loop.continues:
+            frame.state = join(state, frame.state, symbol(("continue", frame.place(node)), taint), taint)
+        loop.continues.clear()
+        if frame.state is None:
+            running.state = None if not loop.breaks else running.state
+            frame.state = first
+        else:
+            frame.state, _ = widen(first, frame.state, frame.place(node))
+            if running.state is not None:
+                running.state = State(running.state.variables, frame.state.heap)
+        return NONE
+
+    inner.yield_hook = at_yield
+    machine.stack.append(info)
+    machine.followed.add(id(info))
+    out_of_budget = False
+    try:
+        with inner.collecting() as nodes:
+            try:
+                execute_block(inner, info.body)
+            except BudgetExceeded:
+                out_of_budget = True
+    finally:
+        machine.stack.pop()
+        frame.loops.pop()
+    _, state = return_value(inner, inner.place(info.node))
+    if frame.state is not None and state is not None:
+        frame.state = State(frame.state.variables, state.heap)
+    for broken, taint in loop.breaks:
+        frame.state = join(broken, frame.state, symbol((frame.place(node), "break"), taint), taint)
+    if nodes:
+        frame.out.append(Call(frame.place(node), info.qualname, nodes, text_of(node.iter), "generator"))
+    if out_of_budget:
+        raise BudgetExceeded
+    if frame.state is not None:
+        execute_block(frame, node.orelse)
+
+
+def _opaque_for(frame: Frame, node: ast.For | ast.AsyncFor, iterated: Value) -> None:
+    def body() -> None:
+        assign(frame, node.target, symbol(("element", frame.place(node)), iterated.taint))
+        execute_block(frame, node.body)
+
+    nodes, after = run_loop(frame, node, body)
+    finish_loop(frame, node, nodes, after, NO_TAINT, f"for {text_of(node.target)}", iterated, None)
+
+
+def run_comprehension(frame: Frame, node: Any) -> Value:
+    """A comprehension or generator expression: loops with the element as body."""
+    from .containers import REST, allocate
+
+    kinds = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "list"}
+    saved = dict(frame.live.variables)
+    result: list[Value] = []
+    trip: list[Taints] = []
+
+    def level(position: int) -> None:
+        if position == len(node.generators):
+            if isinstance(node, ast.DictComp):
+                evaluate(frame, node.key)
+                result.append(evaluate(frame, node.value))
+            else:
+                result.append(evaluate(frame, node.elt))
+            return
+        comprehension = node.generators[position]
+        iterated = evaluate(frame, comprehension.iter)
+        trip.append(trip_taint(iterated))
+        with frame.collecting() as nodes:
+            assign(frame, comprehension.target, element_of(frame, iterated, comprehension))
+            conditions = [truthiness(frame, test) for test in comprehension.ifs]
+            with frame.collecting() as inner:
+                level(position + 1)
+            for test, condition in zip(reversed(comprehension.ifs), reversed(conditions), strict=True):
+                trip.append(frozenset(t for t in condition.taint))
+                if inner and not is_const(condition):
+                    inner = [Branch(frame.place(test), condition, inner, [], "if", text_of(test))]
+            nodes.extend(inner)
+        if nodes:
+            frame.out.append(
+                Loop(
+                    frame.place(node),
+                    nodes,
+                    [],
+                    trip_taint(iterated),
+                    "comprehension",
+                    f"for {text_of(comprehension.target)} in {text_of(comprehension.iter)}",
+                    iterated=iterated,
+                )
+            )
+
+    level(0)
+    if frame.state is not None:
+        frame.state.variables = saved
+    element = result[-1] if result else symbol(("element", frame.place(node)))
+    length = union(*trip) if trip else NO_TAINT
+    length = frozenset(t for t in length if t.kind != "synced")
+    return allocate(frame, kinds[type(node)], {REST: element}, length, node)
+
+
+def constant_condition(value: Value) -> bool | None:
+    """The truth of a constant condition."""
+    if value.key == TRUE.key:
+        return True
+    return False if value.key == FALSE.key else None

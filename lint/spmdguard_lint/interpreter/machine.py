@@ -1,0 +1,287 @@
+"""The abstract machine: runs functions on symbolic values and yields their trace trees.
+
+Terminology: a *root* is a function (or module body) that is interpreted on its own, with symbolic
+parameters; functions called from it are followed in context, with the arguments they get. Method: big-step
+abstract interpretation; loops to a fixpoint (at most ``MAX_ROUNDS`` rounds), calls inlined to ``MAX_DEPTH``
+and a step budget per root, recursion cut at the second entry. Cost: linear in the interpreted statements.
+
+Invariant: nothing of the linted code is imported or run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..names.symbols import Symbol
+from ..traces.nodes import Tree
+from ..values.value import NONE, Place, Value, choice, constant, symbol, union
+from .frame import Frame
+from .objects import ObjectTable
+from .state import State
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
+    from ..names.modules import Module
+    from ..names.project import Project
+
+MAX_DEPTH = 9
+STEP_BUDGET = 12_000
+
+
+class BudgetExceeded(Exception):
+    """The step budget of a root was used up; what is known so far is kept."""
+
+
+class Machine:
+    """Interprets one root at a time; shares the object table and resolved names across roots."""
+
+    def __init__(self, project: Project, settings: Any = None) -> None:
+        self.project = project
+        self.settings = settings
+        self.objects = ObjectTable()
+        self.steps_left = STEP_BUDGET
+        self.stack: list[FunctionInfo] = []
+        self.exceeded = False
+        self.global_cache: dict[tuple[str, str], Value] = {}
+        self.global_active: set[tuple[str, str]] = set()
+        self.resolved: dict[tuple[str, str], Symbol] = {}
+        self.templates: dict[int, dict[str, Value]] = {}
+        self.template_heap: dict[Hashable, dict[str, Value]] = {}
+        self.template_active: set[int] = set()
+        self.followed: set[int] = set()
+        self.following: dict[int, bool] = {}
+        self.handlers: dict[int, frozenset[str]] = {}
+        self.seed_taints: dict[str, Any] = {}
+        self.module_frame: Frame | None = None
+
+    def worth_following(self, info: FunctionInfo) -> bool:
+        """Whether a call of this function is interpreted; very long ones without communication are not."""
+        known = self.following.get(id(info))
+        if known is None:
+            known = self.following[id(info)] = following_pays(info)
+        return known
+
+    def configured_function(self, info: FunctionInfo) -> str | None:
+        """What the configuration says of a project function."""
+        return self.configured_name(info.full_name)
+
+    def configured_name(self, qualname: str) -> str | None:
+        """The configuration list that names a function, or None."""
+        if self.settings is None:
+            return None
+        for kind, attribute in CONFIGURED:
+            for name in getattr(self.settings, attribute, ()):
+                if qualname == name or qualname.endswith("." + name):
+                    return kind
+        return None
+
+    def configured(self, value: Value) -> str | None:
+        """The same, of a function value."""
+        if value.tag == "func":
+            return self.configured_function(value.data[0])
+        return self.configured_name(value.data[0]) if value.tag == "ext" else None
+
+    def is_uniform_line(self, module: Module, row: int) -> bool:
+        """Whether the user vouches for an assignment (``# spmdguard: uniform``)."""
+        return b"spmdguard:" in module.source.content and module.source.comments.says(row, "uniform")
+
+    def is_signal_handler(self, cls: Any, name: str) -> bool:
+        """Whether a method is registered as a signal handler somewhere in its class."""
+        known = self.handlers.get(id(cls))
+        if known is None:
+            known = self.handlers[id(cls)] = registered_handlers(cls)
+        return name in known
+
+    def nearby_method(self, frame: Frame, receiver: Value, node: ast.Call) -> FunctionInfo | None:
+        """The one class of this module that a method call on an unknown receiver can mean."""
+        from .nearby import find_nearby
+
+        return find_nearby(self, frame, receiver, node)
+
+    def step(self, count: int = 1) -> None:
+        self.steps_left -= count
+        if self.steps_left < 0:
+            self.exceeded = True
+            raise BudgetExceeded
+
+    def begin_root(self) -> None:
+        self.steps_left = STEP_BUDGET
+        self.stack = []
+        self.exceeded = False
+        self.seed_taints = {}
+
+    def resolve(self, module: Module, dotted: str) -> Symbol:
+        key = (module.filename, dotted)
+        found = self.resolved.get(key)
+        if found is None:
+            found = self.resolved[key] = self.project.resolve(module, dotted)
+        return found
+
+    def run_module(self, module: Module) -> Tree:
+        """Interpret a module's top level."""
+        from .statements import execute_block
+
+        self.begin_root()
+        frame = Frame(self, module, None, State({"__name__": constant("__main__")}, {}), 0)
+        self.module_frame = frame
+        with frame.collecting() as out:
+            try:
+                execute_block(frame, module.tree.body)
+            except BudgetExceeded:
+                pass
+            finally:
+                self.module_frame = None
+        return out
+
+    def run_function(self, function: FunctionInfo) -> Tree:
+        """Interpret a function on symbolic parameters."""
+        from .statements import execute_block
+
+        self.begin_root()
+        frame = self.root_frame(function)
+        self.stack.append(function)
+        with frame.collecting() as out:
+            try:
+                execute_block(frame, function.body)
+                finish_hook(frame, function)
+            except BudgetExceeded:
+                pass
+            finally:
+                self.stack.pop()
+        return out
+
+    def run_pair(self, enter: FunctionInfo, leave: FunctionInfo) -> Tree:
+        """Interpret ``__enter__`` and then ``__exit__`` of one object, as a with statement would."""
+        from .calls import inline_call
+        from .parameters import symbolic_self
+
+        self.begin_root()
+        state = State({}, dict(self.template_heap))
+        frame = Frame(self, enter.module, None, state, 0)
+        receiver = symbolic_self(frame, enter.cls) if enter.cls else NONE
+        with frame.collecting() as out:
+            try:
+                inline_call(frame, enter, receiver, [], {}, enter.node)
+                inline_call(frame, leave, receiver, [NONE, NONE, NONE], {}, leave.node)
+            except BudgetExceeded:
+                pass
+        return out
+
+    def root_frame(self, function: FunctionInfo) -> Frame:
+        from .parameters import bind_symbolic
+
+        frame = Frame(self, function.module, function, State({}, {}), 0)
+        if function.parent is not None:
+            frame.enclosing = self.enclosing_frame(function.parent)
+        bind_symbolic(frame, function)
+        return frame
+
+    def enclosing_frame(self, function: FunctionInfo) -> Frame:
+        """A frame for the closure variables of a nested function: the parent's simple definitions, symbolic."""
+        from .closures import closure_frame
+
+        return closure_frame(self, function)
+
+
+CONFIGURED = (
+    ("collectives", "collectives"),
+    ("rank-sources", "rank_sources"),
+    ("uniform-functions", "uniform_functions"),
+    ("rank-local", "rank_local"),
+)
+LONG = 80
+
+
+def following_pays(info: FunctionInfo) -> bool:
+    """Follow everything short; long functions only where they mention communication or ranks."""
+    node = info.node
+    length = (getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0)
+    if length <= LONG:
+        return True
+    names = names_in(node)
+    return bool(names & communication_names())
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Every identifier and attribute in a tree."""
+    found: set[str] = set()
+    for child in ast.walk(node):
+        if isinstance(child, ast.Attribute):
+            found.add(child.attr)
+        elif isinstance(child, ast.Name):
+            found.add(child.id)
+    return found
+
+
+def communication_names() -> frozenset[str]:
+    """Names that tell of communication or of the rank."""
+    from ..facts import conventions
+
+    return _COMMUNICATION | frozenset(
+        {*conventions.UNKNOWN_METHODS, *conventions.UNKNOWN_ATTRIBUTES, *conventions.NAMES}
+    )
+
+
+_COMMUNICATION = frozenset(
+    """barrier all_reduce broadcast reduce gather scatter all_gather reduce_scatter all_to_all get_rank environ
+    getenv backward init_process_group destroy_process_group new_group exit spmdguard deferring try_or_defer
+    sync_should_stop raise_if_deferred_error monotonic perf_counter exists isfile isdir signal clip_grad_norm_
+    full_tensor redistribute prepare initialize""".split()
+)
+
+
+def registered_handlers(cls: Any) -> frozenset[str]:
+    """Names of methods passed to ``signal.signal`` in a class."""
+    found: set[str] = set()
+    for method in cls.functions:
+        for child in ast.walk(method.node):
+            if isinstance(child, ast.Call) and len(child.args) == 2:
+                name = child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
+                target = child.args[1]
+                if name == "signal" and isinstance(target, ast.Attribute):
+                    found.add(target.attr)
+    return frozenset(found)
+
+
+def finish_hook(frame: Frame, function: FunctionInfo) -> None:
+    """Framework hooks whose normal return implies a collective."""
+    from .hooks import after_root
+
+    after_root(frame, function)
+
+
+def return_value(frame: Frame, place: Place) -> tuple[Value, State | None]:
+    """The joined value and state of everything a frame may return, including falling off its end."""
+    from .state import join
+
+    outcomes: list[tuple[tuple[tuple[Value, bool], ...], Value, State]] = list(frame.returns)
+    if frame.state is not None:
+        outcomes.append((tuple(frame.path), NONE, frame.state))
+    if not outcomes:
+        return symbol(("never", place)), None
+    value, state = outcomes[-1][1], outcomes[-1][2]
+    for path, earlier, earlier_state in reversed(outcomes[:-1]):
+        condition = conjunction(path, place)
+        value = choice(condition, earlier, value)
+        state = join(earlier_state, state, condition) or state
+    return value, state
+
+
+def conjunction(path: Sequence[tuple[Value, bool]], place: Place) -> Value:
+    """The condition of a path as one value."""
+    from ..values.value import TRUE, expression, negate
+
+    terms = [condition if holds else negate(condition) for condition, holds in path]
+    if not terms:
+        return TRUE
+    if len(terms) == 1:
+        return terms[0]
+    if sum(t.size for t in terms) > 30:
+        return symbol(("path", place, len(terms)), union(*(t.taint for t in terms)))
+    return expression("and", terms)
+
+
+def statement_count(body: Sequence[ast.stmt]) -> int:
+    return len(body)

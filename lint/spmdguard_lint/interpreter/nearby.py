@@ -1,0 +1,56 @@
+"""Guess the class of an unknown receiver from the classes of its own module.
+
+A parameter without annotation (``self.saver.finalize()``) is taken for an instance of a class of the same
+module when that class alone there has the method and either the receiver is named after the class or the
+method's name is no everyday one. The guess only adds a followed call; it never removes a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..values.value import Value
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
+    from .frame import Frame
+    from .machine import Machine
+
+EVERYDAY = frozenset(
+    """get set put add pop update append extend insert remove clear copy close open read write save load step run
+    start stop wait join send recv forward backward train eval reset compute log info warning error debug item
+    items keys values to cpu cuda detach clone size numel view reshape sum mean max min sort index count split
+    strip format encode decode result done cancel submit map filter apply call setup build init state_dict
+    load_state_dict parameters named_parameters modules children zero_grad register process transform fit predict
+    score sample next iter reduce gather scatter broadcast barrier sync flush seek tell exists mkdir unlink
+    """.split()
+)
+
+
+def find_nearby(machine: Machine, frame: Frame, receiver: Value, node: ast.Call) -> FunctionInfo | None:
+    """The method that the call can only mean, or None."""
+    if receiver.tag not in ("sym", "expr") or not isinstance(node.func, ast.Attribute):
+        return None
+    name = node.func.attr
+    found: FunctionInfo | None = None
+    for cls in frame.module.all_classes:
+        method = cls.methods.get(name)
+        if method is not None:
+            if found is not None:
+                return None
+            found = method
+    if found is None or found.cls is None:
+        return None
+    spoken = receiver_name(node.func.value)
+    named_after = len(spoken) > 2 and spoken.lower().replace("_", "") in found.cls.name.lower().replace("_", "")
+    if name in EVERYDAY and not named_after:
+        return None
+    return found
+
+
+def receiver_name(node: ast.expr) -> str:
+    """The last name of the receiver expression."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

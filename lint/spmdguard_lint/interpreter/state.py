@@ -1,0 +1,157 @@
+"""Abstract states: local variables and heap objects, their join at branches and their widening at loops.
+
+Terminology: a *state* maps local names to values and heap objects to their fields. Heap objects are named
+by their allocation site; copying a state copies the dictionaries of names only, an object's fields are
+copied when written. Cost: a join is linear in the number of names and fields that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from ..values.value import NO_TAINT, Taints, Value, choice, join_trip, retaint, symbol, union
+
+Fields = dict[str, Value]
+
+
+class State:
+    """Variables of the current frame and fields of all heap objects."""
+
+    __slots__ = ("heap", "variables")
+
+    def __init__(self, variables: dict[str, Value], heap: dict[Hashable, Fields]) -> None:
+        self.variables = variables
+        self.heap = heap
+
+    def copy(self) -> State:
+        return State(dict(self.variables), dict(self.heap))
+
+    def field(self, object_id: Hashable, name: str) -> Value | None:
+        fields = self.heap.get(object_id)
+        return None if fields is None else fields.get(name)
+
+    def set_field(self, object_id: Hashable, name: str, value: Value) -> None:
+        fields = dict(self.heap.get(object_id, {}))
+        fields[name] = value
+        self.heap[object_id] = fields
+
+    def replace_everywhere(self, old: Value, new: Value) -> None:
+        """Give a value that was changed in place to every name and field that holds it."""
+        for name, value in self.variables.items():
+            if value is old:
+                self.variables[name] = new
+        for object_id, fields in list(self.heap.items()):
+            if any(value is old for value in fields.values()):
+                self.heap[object_id] = {k: new if v is old else v for k, v in fields.items()}
+
+
+def join(first: State | None, second: State | None, condition: Value, extra: Taints = NO_TAINT) -> State | None:
+    """The state after a branch; ``condition`` chose ``first``."""
+    if first is None or second is None:
+        return first or second
+
+    def merge(a: Value, b: Value) -> Value:
+        if a is b:
+            return a
+        merged = choice(condition, a, b)
+        if extra and a.key != b.key:
+            merged = retaint(merged, union(merged.taint, extra), merged.trip)
+        return merged
+
+    return State(
+        _merge_names(first.variables, second.variables, merge), _merge_heaps(first.heap, second.heap, merge)
+    )
+
+
+def _merge_names(
+    first: dict[str, Value], second: dict[str, Value], merge: Callable[[Value, Value], Value]
+) -> dict[str, Value]:
+    if first is second:
+        return first
+    result = dict(first)
+    for name, value in second.items():
+        other = first.get(name)
+        if other is None:
+            result[name] = value
+        elif other is not value:
+            result[name] = merge(other, value)
+    return result
+
+
+def _merge_heaps(
+    first: dict[Hashable, Fields], second: dict[Hashable, Fields], merge: Callable[[Value, Value], Value]
+) -> dict[Hashable, Fields]:
+    result = dict(first)
+    for object_id, fields in second.items():
+        other = first.get(object_id)
+        if other is None:
+            result[object_id] = fields
+        elif other is not fields:
+            result[object_id] = _merge_names(other, fields, merge)
+    return result
+
+
+_REFERENCES = frozenset({"obj", "func", "class", "ext", "extobj", "module", "partial", "bound", "ite", "tuple"})
+
+
+def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
+    """The loop head that covers entry and back edge, and whether it differs from the entry."""
+    changed = False
+
+    def merge(name: str, a: Value, b: Value) -> Value:
+        nonlocal changed
+        if a is b or (a.key == b.key and a.taint == b.taint and a.trip == b.trip):
+            return a
+        changed = True
+        taint = union(a.taint, b.taint)
+        trip = join_trip(a.trip, b.trip)
+        if a.key == b.key:
+            return retaint(a, taint, trip)
+        if a.tag in _REFERENCES and b.tag in _REFERENCES and a.size + b.size < 12:
+            return choice(symbol((label, name, "iteration")), a, b)
+        return symbol((label, name), taint, trip)
+
+    variables = dict(entry.variables)
+    for name, value in back.variables.items():
+        known = entry.variables.get(name)
+        if known is None:
+            variables[name] = value
+            changed = changed or value.tag not in ("func", "class", "ext", "module")
+        else:
+            variables[name] = merge(name, known, value)
+    heap = dict(entry.heap)
+    for object_id, fields in back.heap.items():
+        known_fields = entry.heap.get(object_id)
+        if known_fields is None:
+            heap[object_id] = fields
+        elif known_fields is not fields:
+            merged = dict(known_fields)
+            for name, value in fields.items():
+                other = known_fields.get(name)
+                if other is None:
+                    merged[name] = value
+                    changed = True
+                else:
+                    merged[name] = merge(f"{object_id}.{name}", other, value)
+            heap[object_id] = merged
+    return State(variables, heap), changed
+
+
+def same(first: State, second: State) -> bool:
+    """Whether two loop heads say the same (then the fixpoint is reached)."""
+
+    def equal(a: dict[str, Value], b: dict[str, Value]) -> bool:
+        if a is b:
+            return True
+        if a.keys() != b.keys():
+            return False
+        return all(
+            v is b[k] or (v.key == b[k].key and v.taint == b[k].taint and v.trip == b[k].trip)
+            for k, v in a.items()
+        )
+
+    if not equal(first.variables, second.variables):
+        return False
+    if first.heap.keys() != second.heap.keys():
+        return False
+    return all(equal(fields, second.heap[key]) for key, fields in first.heap.items())

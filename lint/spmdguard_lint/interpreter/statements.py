@@ -1,0 +1,311 @@
+"""Execute statements: each changes the frame's state and appends nodes to its trace tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..traces.nodes import Branch, Jump, Tree
+from ..values.value import NONE, Value, expression, is_const, negate, symbol
+from .assignment import assign, augmented
+from .expressions import evaluate, text_of, truthiness
+from .frame import Frame
+from .state import State, join
+
+
+def execute_block(frame: Frame, statements: Sequence[ast.stmt]) -> None:
+    """Execute statements in order, until control cannot go on."""
+    mark = len(frame.path)
+    for statement in statements:
+        if frame.state is None:
+            break
+        frame.machine.step()
+        if frame.watchers:
+            frame.watchers[-1].append(frame.state.copy())
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None:
+            handler(frame, statement)
+    del frame.path[mark:]
+
+
+def _expression(frame: Frame, node: ast.Expr) -> None:
+    evaluate(frame, node.value)
+
+
+def _assign(frame: Frame, node: ast.Assign) -> None:
+    value = evaluate(frame, node.value)
+    for target in node.targets:
+        assign(frame, target, value)
+
+
+def _ann_assign(frame: Frame, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        assign(frame, node.target, evaluate(frame, node.value))
+
+
+def _aug_assign(frame: Frame, node: ast.AugAssign) -> None:
+    augmented(frame, node)
+
+
+def run_arm(frame: Frame, state: State | None, condition: Value, holds: bool, body: Callable[[], None]) -> tuple[Tree, State | None]:
+    """Run one arm of a branch from a state; gives its nodes and the state after it."""
+    frame.state = state
+    mark = len(frame.path)
+    frame.path.append((condition, holds))
+    with frame.collecting() as nodes:
+        body()
+    del frame.path[mark:]
+    return nodes, frame.state
+
+
+def branch(
+    frame: Frame,
+    node: ast.AST,
+    condition: Value,
+    then: Callable[[], None],
+    orelse: Callable[[], None],
+    form: str,
+    text: str,
+) -> None:
+    """Execute a two-armed branch and append its node."""
+    if is_const(condition):
+        (then if condition.data[0] else orelse)()
+        return
+    if frame.state is None:
+        return
+    before = frame.state
+    then_nodes, then_state = run_arm(frame, before.copy(), condition, True, then)
+    else_nodes, else_state = run_arm(frame, before.copy(), condition, False, orelse)
+    frame.state = join(then_state, else_state, condition)
+    if then_nodes or else_nodes:
+        frame.out.append(Branch(frame.place(node), condition, then_nodes, else_nodes, form, text))
+    if then_state is None and else_state is not None:
+        frame.path.append((condition, False))
+    elif else_state is None and then_state is not None:
+        frame.path.append((condition, True))
+
+
+def _if(frame: Frame, node: ast.If) -> None:
+    condition = truthiness(frame, node.test)
+    if is_main_guard(frame, node.test):
+        execute_block(frame, node.body)
+        return
+    branch(
+        frame,
+        node,
+        condition,
+        lambda: execute_block(frame, node.body),
+        lambda: execute_block(frame, node.orelse),
+        "if",
+        text_of(node.test),
+    )
+
+
+def is_main_guard(frame: Frame, test: ast.expr) -> bool:
+    """``if __name__ == "__main__"`` at module level."""
+    return (
+        frame.function is None
+        and isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+    )
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    value = evaluate(frame, node.value) if node.value is not None else NONE
+    if frame.state is None:
+        return
+    frame.out.append(Jump(frame.place(node), "return", text_of(node), value=value))
+    frame.returns.append((tuple(frame.path), value, frame.state))
+    frame.state = None
+
+
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    value = evaluate(frame, node.exc) if node.exc is not None else NONE
+    if frame.state is None:
+        return
+    name = exception_name(node.exc, value)
+    if node.exc is None and frame.handled:
+        name = frame.handled[-1][0]
+    elif isinstance(node.exc, ast.Name) and any(bound.key == value.key for _, bound in frame.handled):
+        name = next(n for n, bound in frame.handled if bound.key == value.key)
+    if frame.watchers:
+        frame.watchers[-1].append(frame.state.copy())
+    frame.out.append(Jump(frame.place(node), "raise", text_of(node), name, value))
+    frame.state = None
+
+
+def exception_name(node: ast.expr | None, value: Value) -> str:
+    """The class name of what a raise statement raises, or "" when unknown."""
+    target: Any = node.func if isinstance(node, ast.Call) else node
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    if isinstance(target, ast.Name) and target.id[:1].isupper():
+        return target.id
+    return ""
+
+
+def _break(frame: Frame, node: ast.Break) -> None:
+    if frame.loops and frame.state is not None:
+        loop = frame.loops[-1]
+        loop.breaks.append((frame.state, frame.path_taint(loop.path_length)))
+        frame.out.append(Jump(frame.place(node), "break", "break"))
+    frame.state = None
+
+
+def _continue(frame: Frame, node: ast.Continue) -> None:
+    if frame.loops and frame.state is not None:
+        loop = frame.loops[-1]
+        loop.continues.append((frame.state, frame.path_taint(loop.path_length)))
+        frame.out.append(Jump(frame.place(node), "continue", "continue"))
+    frame.state = None
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    condition = truthiness(frame, node.test)
+    if is_const(condition) and condition.data[0]:
+        return
+
+    def fail() -> None:
+        frame.out.append(Jump(frame.place(node), "raise", text_of(node), "AssertionError"))
+        frame.state = None
+
+    branch(frame, node, negate(condition), fail, lambda: None, "assert", text_of(node.test))
+
+
+def _function_def(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    from .closures import define_function
+
+    if frame.state is not None:
+        frame.state.variables[node.name] = define_function(frame, node)
+
+
+def _class_def(frame: Frame, node: ast.ClassDef) -> None:
+    if frame.state is not None:
+        frame.state.variables[node.name] = Value("class", (frame.module.class_for(node),))
+
+
+def _delete(frame: Frame, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name) and frame.state is not None:
+            frame.state.variables.pop(target.id, None)
+
+
+def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    from .loops import execute_for
+
+    execute_for(frame, node)
+
+
+def _while(frame: Frame, node: ast.While) -> None:
+    from .loops import execute_while
+
+    execute_while(frame, node)
+
+
+def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    from .withs import execute_with
+
+    execute_with(frame, node)
+
+
+def _try(frame: Frame, node: Any) -> None:
+    from .tries import execute_try
+
+    execute_try(frame, node)
+
+
+def _match(frame: Frame, node: ast.Match) -> None:
+    subject = evaluate(frame, node.subject)
+    _match_cases(frame, node, subject, 0)
+
+
+def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -> None:
+    if position >= len(node.cases):
+        return
+    case = node.cases[position]
+    condition = pattern_condition(frame, case.pattern, subject)
+    if case.guard is not None:
+        bind_pattern(frame, case.pattern, subject)
+        from .expressions import logic
+
+        condition = logic("and", [condition, truthiness(frame, case.guard)])
+
+    def then() -> None:
+        bind_pattern(frame, case.pattern, subject)
+        execute_block(frame, case.body)
+
+    branch(
+        frame,
+        case.pattern,
+        condition,
+        then,
+        lambda: _match_cases(frame, node, subject, position + 1),
+        "match",
+        f"{text_of(node.subject)} matches {text_of(case.pattern)}",
+    )
+
+
+def pattern_condition(frame: Frame, pattern: ast.pattern, subject: Value) -> Value:
+    """The condition under which a pattern matches."""
+    from ..values.value import TRUE
+    from .expressions import compare, logic
+
+    if isinstance(pattern, ast.MatchValue):
+        return compare("==", subject, evaluate(frame, pattern.value))
+    if isinstance(pattern, ast.MatchSingleton):
+        return compare("is", subject, evaluate(frame, ast.Constant(pattern.value)))
+    if isinstance(pattern, ast.MatchAs):
+        return TRUE if pattern.pattern is None else pattern_condition(frame, pattern.pattern, subject)
+    if isinstance(pattern, ast.MatchOr):
+        return logic("or", [pattern_condition(frame, p, subject) for p in pattern.patterns])
+    return expression(f"match:{text_of(pattern)}", (subject,))
+
+
+def bind_pattern(frame: Frame, pattern: ast.pattern, subject: Value) -> None:
+    """Bind the names that a pattern captures."""
+    if frame.state is None:
+        return
+    for part in ast.walk(pattern):
+        name = getattr(part, "name", None) or getattr(part, "rest", None)
+        if isinstance(name, str):
+            whole = part is pattern and isinstance(pattern, ast.MatchAs)
+            value = subject if whole else symbol(("captured", frame.place(pattern), name), subject.taint)
+            frame.state.variables[name] = value
+
+
+def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
+    """Imports are resolved by name when used; a local variable of the same name is dropped."""
+    if frame.state is not None:
+        for alias in node.names:
+            frame.state.variables.pop(alias.asname or alias.name.split(".")[0], None)
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[[Frame, Any], None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _ann_assign,
+    ast.AugAssign: _aug_assign,
+    ast.If: _if,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Assert: _assert,
+    ast.FunctionDef: _function_def,
+    ast.AsyncFunctionDef: _function_def,
+    ast.ClassDef: _class_def,
+    ast.Delete: _delete,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+}
+if hasattr(ast, "TryStar"):
+    _HANDLERS[ast.TryStar] = _try

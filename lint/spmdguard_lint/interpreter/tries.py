@@ -1,0 +1,100 @@
+"""Try statements: handlers run from any state that the body may have been left in."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..traces.nodes import Handler, Try
+from ..values.value import Taint, Value, symbol
+from .frame import Frame
+from .state import State, join
+from .statements import execute_block
+
+
+def execute_try(frame: Frame, node: Any) -> None:
+    """A try statement (or ``except*``)."""
+    if frame.state is None:
+        return
+    place = frame.place(node)
+    entry = frame.state.copy()
+    watch: list[State] = [entry]
+    frame.watchers.append(watch)
+    with frame.collecting() as body:
+        execute_block(frame, node.body)
+    frame.watchers.pop()
+    body_state = frame.state
+    with frame.collecting() as orelse:
+        if body_state is not None:
+            execute_block(frame, node.orelse)
+    after = frame.state
+    raised = _raised_state(watch, body_state, place)
+    handlers: list[Handler] = []
+    condition = symbol(
+        ("raised", place), frozenset({Taint("exception", place, "an exception in the try body", "likely")})
+    )
+    for clause in node.handlers:
+        names = handler_names(clause.type)
+        frame.state = raised.copy()
+        bound = symbol(("exception", frame.place(clause)), condition.taint)
+        if clause.name:
+            frame.state.variables[clause.name] = bound
+        frame.handled.append((names[0] if len(names) == 1 else "", bound))
+        with frame.collecting() as nodes:
+            frame.path.append((condition, True))
+            execute_block(frame, clause.body)
+            if frame.path and frame.path[-1][0] is condition:
+                frame.path.pop()
+        frame.handled.pop()
+        handlers.append(Handler(frame.place(clause), names, nodes, _clause_text(clause)))
+        after = join(frame.state, after, condition)
+    frame.state = after
+    final_state = after if after is not None else raised
+    reachable = after is not None
+    with frame.collecting() as final:
+        if node.finalbody:
+            frame.state = final_state.copy() if not reachable else final_state
+            execute_block(frame, node.finalbody)
+            if not reachable:
+                frame.state = None
+    if body or handlers or final or orelse:
+        frame.out.append(Try(place, body, handlers, orelse, final))
+
+
+def _raised_state(watch: list[State], body_state: State | None, place: object) -> State:
+    """The state in which a handler starts: any of those seen while the body ran."""
+    states = watch if len(watch) <= 12 else [watch[0], *watch[1 :: max(1, len(watch) // 10)], watch[-1]]
+    result: State | None = None
+    for state in states:
+        result = join(state, result, symbol((place, "point")))
+    if body_state is not None:
+        result = join(body_state, result, symbol((place, "point")))
+    assert result is not None
+    return result.copy()
+
+
+def handler_names(node: ast.expr | None) -> tuple[str, ...]:
+    """The class names that an except clause catches; empty means everything."""
+    if node is None:
+        return ()
+    if isinstance(node, ast.Tuple):
+        found: list[str] = []
+        for item in node.elts:
+            found.extend(handler_names(item) or ("",))
+        return tuple(found)
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        return (node.attr,)
+    return ("",)
+
+
+def _clause_text(clause: ast.ExceptHandler) -> str:
+    from .expressions import text_of
+
+    return f"except {text_of(clause.type)}" if clause.type is not None else "except"
+
+
+def exception_taint(value: Value) -> bool:
+    """Whether a value depends on whether an exception was raised."""
+    return any(t.kind == "exception" for t in value.taint)

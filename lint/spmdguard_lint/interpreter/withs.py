@@ -1,0 +1,242 @@
+"""With statements: project context managers are followed, library ones through the fact tables."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ..facts import lookup as facts
+from ..traces.nodes import Branch, Call, Handler, Op, Region, Try, Yielded
+from ..values.value import NONE, Value, negate, symbol
+from .assignment import assign
+from .expressions import evaluate, text_of
+from .frame import Frame
+from .state import State, join
+from .statements import execute_block
+
+
+def execute_with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    """A with statement; several items nest."""
+    _enter(frame, node, 0)
+
+
+def _enter(frame: Frame, node: ast.With | ast.AsyncWith, position: int) -> None:
+    if frame.state is None:
+        return
+    if position == len(node.items):
+        execute_block(frame, node.body)
+        return
+    item = node.items[position]
+    manager = evaluate(frame, item.context_expr)
+    if frame.state is None:
+        return
+
+    def body(entered: Value) -> None:
+        if item.optional_vars is not None:
+            assign(frame, item.optional_vars, entered)
+        _enter(frame, node, position + 1)
+
+    enter_manager(frame, manager, item.context_expr, body)
+
+
+def enter_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
+    """Run ``body`` inside a context manager."""
+    tag = manager.tag
+    if tag == "manager":
+        _generator_manager(frame, manager, node, body)
+    elif tag == "obj" and frame.machine.objects.info(manager).kind == "instance":
+        _object_manager(frame, manager, node, body)
+    elif tag == "context":
+        _library_manager(frame, manager, node, body)
+    elif tag == "extobj":
+        _instance_manager(frame, manager, node, body)
+    elif tag == "ite" and manager.size < 14 and _matters(frame, manager):
+        _either_manager(frame, manager, node, body)
+    else:
+        body(symbol(("entered", frame.place(node)), manager.taint))
+
+
+def _matters(frame: Frame, value: Value) -> bool:
+    from ..values.value import alternatives
+
+    return any(v.tag in ("manager", "obj", "context") for v in alternatives(value))
+
+
+def _either_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
+    condition, then, orelse = manager.data
+    before = frame.live
+    frame.state = before.copy()
+    with frame.collecting() as then_nodes:
+        enter_manager(frame, then, node, body)
+    then_state = frame.state
+    frame.state = before.copy()
+    with frame.collecting() as else_nodes:
+        enter_manager(frame, orelse, node, body)
+    frame.state = join(then_state, frame.state, condition)
+    frame.out.append(Branch(frame.place(node), condition, then_nodes, else_nodes, "with", text_of(node)))
+
+
+def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
+    """``@contextmanager``: the body runs where the generator yields."""
+    from .machine import BudgetExceeded, return_value
+    from .parameters import bind_arguments
+
+    function, args, kwargs = manager.data
+    machine = frame.machine
+    if function.tag != "func" or function.data[0] in machine.stack or len(machine.stack) > 9:
+        body(symbol(("entered", frame.place(node))))
+        return
+    info, closure, receiver = function.data
+    inner = Frame(machine, info.module, info, State({}, frame.live.heap), frame.depth + 1, enclosing=closure)
+    bind_arguments(inner, info, receiver, list(args), dict(kwargs), False)
+    variables = frame.live.variables
+    ran: list[bool] = []
+
+    def at_yield(running: Frame, value: Value, where: ast.AST) -> Value:
+        if ran:
+            return NONE
+        ran.append(True)
+        frame.state = State(variables, running.live.heap)
+        machine.stack.pop()
+        with frame.collecting() as nodes:
+            body(value)
+        machine.stack.append(info)
+        running.out.append(Yielded(frame.place(node), nodes, "with"))
+        if frame.state is not None:
+            running.state = State(running.live.variables, frame.state.heap)
+        if running.watchers:
+            running.watchers[-1].append(running.live.copy())
+        return NONE
+
+    inner.yield_hook = at_yield
+    machine.stack.append(info)
+    machine.followed.add(id(info))
+    out_of_budget = False
+    try:
+        with inner.collecting() as nodes:
+            try:
+                execute_block(inner, info.body)
+            except BudgetExceeded:
+                out_of_budget = True
+    finally:
+        machine.stack.pop()
+    _, state = return_value(inner, inner.place(info.node))
+    if frame.state is not None and state is not None:
+        frame.state = State(frame.state.variables, state.heap)
+    if nodes:
+        frame.out.append(Call(frame.place(node), info.qualname, nodes, text_of(node), "manager"))
+    if not ran and not out_of_budget:
+        frame.state = State(variables, state.heap) if state is not None else None
+    if out_of_budget:
+        raise BudgetExceeded
+
+
+def _object_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
+    from .calls import inline_call
+
+    cls = frame.machine.objects.info(manager).cls
+    assert cls is not None
+    enter = cls.find_method("__enter__") or cls.find_method("__aenter__")
+    leave = cls.find_method("__exit__") or cls.find_method("__aexit__")
+    entered: Value = manager
+    if enter is not None:
+        entered = inline_call(frame, enter, manager, [], {}, node)
+    with frame.collecting() as inside:
+        body(entered)
+    ended = frame.state
+    with frame.collecting() as final:
+        if leave is not None:
+            if ended is None:
+                frame.state = State({}, {})
+            exception = symbol(("exc-type", frame.place(node)))
+            result = inline_call(frame, leave, manager, [exception, exception, exception], {}, node)
+            swallows = result.key == ("const", "bool", "True")
+            if ended is None:
+                frame.state = None
+        else:
+            swallows = False
+    handlers = [Handler(frame.place(node), (), [], f"{cls.name}.__exit__")] if swallows else []
+    if inside or final:
+        frame.out.append(Try(frame.place(node), inside, handlers, [], final, "with"))
+
+
+def _instance_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
+    fact = facts.method(manager.data[0], "__enter__")
+    if fact is not None and fact.wraps == "context":
+        context = Value("context", (manager.data[0], fact, manager, ()), key=("context", frame.place(node)))
+        _library_manager(frame, context, node, body)
+        return
+    body(manager)
+
+
+def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
+    name, fact, _receiver, args = manager.data
+    place = frame.place(node)
+    text = text_of(node)
+    entered = symbol(("entered", place))
+    if fact.suppresses or fact.event == "defer":
+        _swallowing(frame, fact, args, node, lambda: body(entered))
+        return
+    if fact.main_only and not fact.op and fact.event != "main-first":
+        from .facts_apply import main_predicate
+        from .statements import branch
+
+        condition = main_predicate(frame, fact.main_only, node, text)
+        branch(frame, node, condition, lambda: body(entered), lambda: None, "with", text)
+        return
+    if fact.event == "main-first" or (fact.op and fact.main_only):
+        _main_first(frame, fact, node, lambda: body(entered))
+        return
+    if fact.op is not None:
+        frame.out.append(Op(place, fact.op, fact.kind, None, text, implicit=True))
+    kind = fact.event if fact.event in ("join", "no-sync") else ""
+    if not kind:
+        body(entered)
+        return
+    with frame.collecting() as nodes:
+        body(entered)
+    frame.out.append(Region(place, kind, nodes, text))
+
+
+def _swallowing(
+    frame: Frame, fact: Any, args: tuple[Value, ...], node: ast.expr, body: Callable[[], None]
+) -> None:
+    """``contextlib.suppress(E)`` and ``deferring(...)``: an exception of the body ends it and nothing more."""
+    place = frame.place(node)
+    text = text_of(node)
+    entry = frame.live.copy()
+    watch: list[State] = [entry]
+    frame.watchers.append(watch)
+    with frame.collecting() as nodes:
+        body()
+    frame.watchers.pop()
+    from ..values.value import Taint
+
+    raised = symbol(("raised", place), frozenset({Taint("exception", place, text, "likely")}))
+    state = frame.state
+    for seen in watch[:12]:
+        state = join(seen, state, raised) if state is not None else seen
+    frame.state = state
+    if fact.event == "defer":
+        frame.out.append(Region(place, "deferred", nodes, text))
+        return
+    names = tuple(str(a.data[0]).rpartition(".")[2] if a.tag in ("ext",) else "" for a in args)
+    handler = Handler(place, names, [], text)
+    frame.out.append(Try(place, nodes, [handler], [], [], "with"))
+
+
+def _main_first(frame: Frame, fact: Any, node: ast.expr, body: Callable[[], None]) -> None:
+    """``main_process_first()``: the others wait before the body, the main process after it."""
+    from .facts_apply import main_predicate
+
+    place = frame.place(node)
+    text = text_of(node)
+    condition = main_predicate(frame, fact.main_only or "main", node, text)
+    name = fact.op or "barrier"
+    before = Branch(place, negate(condition), [Op(place, name, "collective", None, text, implicit=True)], [], "with", text)
+    after = Branch(place, condition, [Op(place, name, "collective", None, text, implicit=True)], [], "with", text)
+    frame.out.append(before)
+    with frame.collecting() as nodes:
+        body()
+    frame.out.append(Try(place, nodes, [], [], [after], "with"))

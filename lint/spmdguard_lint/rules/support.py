@@ -1,0 +1,91 @@
+"""What the rules share: from a divergence to a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..model import Certainty, Finding, Location, RuleInfo, Site, TrailStep
+
+if TYPE_CHECKING:
+    from ..traces.divergence import Divergence
+    from ..values.value import Place, Taint
+
+_REASONS = {
+    "rank": "differs between ranks",
+    "group-rank": "differs between ranks",
+    "time": "reads this process's own clock",
+    "random": "is drawn by each process for itself",
+    "filesystem": "asks the file system, which each process may see differently",
+    "data": "is this rank's own data",
+    "environment": "differs between hosts or processes",
+    "exception": "is raised on one rank alone",
+    "signal": "is set by a signal that reaches one process",
+    "order": "has an order that differs between processes",
+}
+
+
+def site(place: Place) -> Site:
+    """A place as a site (columns from 1)."""
+    return Site(
+        place.filename,
+        Location(place.row, place.column + 1),
+        Location(place.end_row, place.end_column + 1),
+    )
+
+
+def trail(divergence: Divergence) -> tuple[TrailStep, ...]:
+    """From the sources of rank variance over the condition to the calls that lead there."""
+    steps: list[TrailStep] = []
+    for taint in divergence.taints[:3]:
+        steps.append(TrailStep(site(taint.place), source_text(taint)))
+    if divergence.condition_text and divergence.condition_place != divergence.place:
+        steps.append(TrailStep(site(divergence.condition_place), f"`{divergence.condition_text}` decides"))
+    for call in divergence.calls[:4]:
+        steps.append(TrailStep(site(call.place), f"in the call `{call.text}`"))
+    if divergence.operation is not None and divergence.operation.place != divergence.place:
+        operation = divergence.operation
+        steps.append(TrailStep(site(operation.place), f"`{operation.text}` is the collective"))
+    return tuple(steps)
+
+
+def source_text(taint: Taint) -> str:
+    """Why a source makes values rank-varying."""
+    return f"`{taint.text.strip('`')}` {_REASONS.get(taint.kind, 'differs between ranks')}"
+
+
+def from_divergence(
+    rule: RuleInfo, divergence: Divergence, message: str, help_text: str, *, certainty: Certainty | None = None
+) -> Finding:
+    """A finding at the divergence's place."""
+    sure: Certainty = certainty or divergence.certainty  # type: ignore[assignment]
+    if divergence.subgroup and divergence.kind in ("rank", "group-rank") and sure != "possible":
+        sure = "possible"
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        severity=rule.severity,
+        certainty=sure,
+        message=message,
+        help=help_text,
+        site=site(divergence.place),
+        trail=trail(divergence),
+        diverging=divergence.diverging,
+        others=divergence.others,
+    )
+
+
+def operation_text(divergence: Divergence) -> str:
+    """The collective that is at stake, in the user's words."""
+    operation = divergence.operation
+    return operation.text if operation is not None else "a collective"
+
+
+def is_rank(divergence: Divergence) -> bool:
+    """Whether the rank itself decides."""
+    return divergence.kind in ("rank", "group-rank")
+
+
+def selected(divergences: list[Divergence], *shapes: str) -> Iterator[Divergence]:
+    """The divergences of some shapes."""
+    return (d for d in divergences if d.shape in shapes)

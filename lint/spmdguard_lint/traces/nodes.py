@@ -1,0 +1,204 @@
+"""Trace trees: what a piece of code does towards the other ranks, in the structure of the code.
+
+Terminology: a *trace tree* is a list of nodes. ``Op`` is a communication call; ``Branch``, ``Loop``,
+``Call``, ``Try`` and ``Yielded`` hold subtrees; ``Jump`` leaves (return, break, continue, raise, exit);
+``Event`` marks what the life-cycle and checkpoint rules look for; ``Fallible`` marks an operation that may
+raise on one rank alone. Python has no goto, so the tree together with its jumps carries exactly what a
+control-flow graph with exceptional edges and its post-dominator tree would; finally blocks are not copied
+here but when a tree is read with a continuation (see ``terms``).
+
+Invariant: nodes stand in execution order, and a subtree is never shared between two call sites.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..values.value import Place, Taints, Value
+
+
+class Node:
+    """Base of all nodes; ``place`` is where it stands in the source."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+
+Tree = list[Node]
+
+
+class Op(Node):
+    """A communication call: ``name`` and ``group`` identify it in the collective trace.
+
+    ``kind`` is "collective", "lifecycle" or "point-to-point"; only the first two count in a trace.
+    ``implicit`` says that the call hides the collective (a DDP forward, ``backward()``).
+    """
+
+    __slots__ = ("certainty", "group", "handle", "implicit", "invariant", "kind", "name", "root", "text")
+
+    def __init__(
+        self,
+        place: Place,
+        name: str,
+        kind: str,
+        group: Value | None,
+        text: str,
+        *,
+        implicit: bool = False,
+        root: Value | None = None,
+        certainty: str = "definite",
+    ) -> None:
+        super().__init__(place)
+        self.name = name
+        self.kind = kind
+        self.group = group
+        self.text = text
+        self.implicit = implicit
+        self.root = root
+        self.handle = False
+        self.invariant: tuple[Value, ...] = ()
+        self.certainty = certainty
+
+
+class Event(Node):
+    """Something the life-cycle and checkpoint rules look for; ``args`` are the call's arguments."""
+
+    __slots__ = ("args", "name", "text")
+
+    def __init__(self, place: Place, name: str, text: str, args: tuple[Value, ...] = ()) -> None:
+        super().__init__(place)
+        self.name = name
+        self.text = text
+        self.args = args
+
+
+class Fallible(Node):
+    """An operation that may raise on one rank alone; ``io`` when it is a file, network or tracker operation."""
+
+    __slots__ = ("io", "text")
+
+    def __init__(self, place: Place, text: str, io: bool) -> None:
+        super().__init__(place)
+        self.text = text
+        self.io = io
+
+
+class Branch(Node):
+    """Two arms and the condition that chooses; ``form`` is "if", "ternary", "short-circuit", "match" or "assert"."""
+
+    __slots__ = ("condition", "form", "orelse", "text", "then")
+
+    def __init__(self, place: Place, condition: Value, then: Tree, orelse: Tree, form: str, text: str) -> None:
+        super().__init__(place)
+        self.condition = condition
+        self.then = then
+        self.orelse = orelse
+        self.form = form
+        self.text = text
+
+
+class Loop(Node):
+    """A loop; ``trip`` says why ranks may run it a different number of times, ``iterated`` what a for loop runs over."""
+
+    __slots__ = ("body", "count", "form", "iterated", "orelse", "text", "trip")
+
+    def __init__(
+        self,
+        place: Place,
+        body: Tree,
+        orelse: Tree,
+        trip: Taints,
+        form: str,
+        text: str,
+        *,
+        iterated: Value | None = None,
+        count: Value | None = None,
+    ) -> None:
+        super().__init__(place)
+        self.body = body
+        self.orelse = orelse
+        self.trip = trip
+        self.form = form
+        self.text = text
+        self.iterated = iterated
+        self.count = count
+
+
+class Call(Node):
+    """A call whose body was followed; return jumps in ``body`` end it. ``mode`` is "call", "deferred" or "thread"."""
+
+    __slots__ = ("body", "mode", "name", "text")
+
+    def __init__(self, place: Place, name: str, body: Tree, text: str, mode: str = "call") -> None:
+        super().__init__(place)
+        self.name = name
+        self.body = body
+        self.text = text
+        self.mode = mode
+
+
+class Yielded(Node):
+    """The body of a with statement or for loop, run while a generator function is suspended at its yield."""
+
+    __slots__ = ("body", "form")
+
+    def __init__(self, place: Place, body: Tree, form: str) -> None:
+        super().__init__(place)
+        self.body = body
+        self.form = form
+
+
+class Handler:
+    """An except clause: the exception names it catches (empty: all) and its body."""
+
+    __slots__ = ("body", "names", "place", "text")
+
+    def __init__(self, place: Place, names: tuple[str, ...], body: Tree, text: str) -> None:
+        self.place = place
+        self.names = names
+        self.body = body
+        self.text = text
+
+
+class Try(Node):
+    """A try statement, or a with statement whose manager cleans up (``final``) or swallows (a handler)."""
+
+    __slots__ = ("body", "final", "form", "handlers", "orelse")
+
+    def __init__(
+        self, place: Place, body: Tree, handlers: list[Handler], orelse: Tree, final: Tree, form: str = "try"
+    ) -> None:
+        super().__init__(place)
+        self.body = body
+        self.handlers = handlers
+        self.orelse = orelse
+        self.final = final
+        self.form = form
+
+
+class Region(Node):
+    """A stretch of code under a marker: "deferred" (its exceptions are kept for later) or "join" (uneven inputs)."""
+
+    __slots__ = ("body", "kind", "text")
+
+    def __init__(self, place: Place, kind: str, body: Tree, text: str) -> None:
+        super().__init__(place)
+        self.kind = kind
+        self.body = body
+        self.text = text
+
+
+class Jump(Node):
+    """Leaves the normal order: "return", "break", "continue", "raise" or "exit"; ``exception`` names what is raised."""
+
+    __slots__ = ("exception", "kind", "text", "value")
+
+    def __init__(self, place: Place, kind: str, text: str, exception: str = "", value: Value | None = None) -> None:
+        super().__init__(place)
+        self.kind = kind
+        self.text = text
+        self.exception = exception
+        self.value = value

@@ -1,0 +1,365 @@
+"""Terms: what follows, as one comparable object.
+
+Terminology: the *term* of a place is the collective trace from there to the function's exit: a chain of
+operations with alternatives and loops. Terms are hash-consed, so that two traces are equal exactly when
+their numbers are equal; shared continuations are stored once and the size stays linear in the tree.
+
+``Reader`` computes terms from back to front, passing each subtree the continuation for every way to leave
+it (falling through, return, break, continue, raise). That is where a finally block is copied per way out and
+where an exception finds its handler. With a valuation the conditions it decides are decided (the two-rank
+reading); others stay alternatives labelled by what is left of the condition.
+
+Invariant: a loop body without any operation vanishes; ``destroy`` counts only where an operation follows.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+from ..values.evaluate import UNKNOWN, Valuation, evaluate, residual, truth
+from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+
+if TYPE_CHECKING:
+    from ..values.value import Value
+
+END = 0
+ABORT = 1
+NEVER = 2
+MAX_READ = 60_000
+
+
+class TooLarge(Exception):
+    """The tree was read too often; what is known so far stands."""
+
+
+class Terms:
+    """The table of all terms of one root; a term is its index."""
+
+    def __init__(self) -> None:
+        self.items: list[tuple[Any, ...]] = [("end",), ("abort",), ("never",)]
+        self.index: dict[tuple[Any, ...], int] = {item: i for i, item in enumerate(self.items)}
+        self.operates: list[bool] = [False, False, False]
+        self.texts: dict[int, Op] = {}
+
+    def make(self, item: tuple[Any, ...], operates: bool) -> int:
+        known = self.index.get(item)
+        if known is None:
+            known = self.index[item] = len(self.items)
+            self.items.append(item)
+            self.operates.append(operates)
+        return known
+
+    def leaf(self, kind: str, depth: int, operates: bool) -> int:
+        return self.make((kind, depth, operates), operates)
+
+    def op(self, node: Op, key: Hashable, rest: int) -> int:
+        term = self.make(("op", key, rest), True)
+        self.texts.setdefault(term, node)
+        return term
+
+    def alt(self, key: Hashable, then: int, orelse: int) -> int:
+        if then == orelse:
+            return then
+        if isinstance(key, tuple) and len(key) == 2 and key[0] == "not":
+            key, then, orelse = key[1], orelse, then
+        if NEVER in (then, orelse):
+            return orelse if then == NEVER else then
+        return self.make(("alt", key, then, orelse), self.operates[then] or self.operates[orelse])
+
+    def loop(self, count: Hashable, body: int, after: int) -> int:
+        return self.make(("loop", count, body, after), True)
+
+
+class Continuation:
+    """Where each way out of a subtree leads; terms are computed when asked for."""
+
+    __slots__ = ("brk", "calls", "cont", "depth", "fall", "outer", "raises", "regions", "ret")
+
+    def __init__(
+        self,
+        fall: int,
+        ret: int,
+        raises: Callable[[str], int],
+        *,
+        brk: int = END,
+        cont: int = END,
+        calls: tuple[Call, ...] = (),
+        depth: int = 0,
+        outer: Continuation | None = None,
+        regions: tuple[str, ...] = (),
+    ) -> None:
+        self.fall = fall
+        self.ret = ret
+        self.raises = raises
+        self.brk = brk
+        self.cont = cont
+        self.calls = calls
+        self.depth = depth
+        self.outer = outer
+        self.regions = regions
+
+    def but(self, **changes: Any) -> Continuation:
+        new = Continuation.__new__(Continuation)
+        for name in Continuation.__slots__:
+            setattr(new, name, changes.get(name, getattr(self, name)))
+        return new
+
+
+def root_continuation() -> Continuation:
+    """A root ends by falling off, returning or raising alike."""
+    return Continuation(END, END, lambda _name: END)
+
+
+class Watcher:
+    """What a reader tells while it reads; the base class ignores everything."""
+
+    def branch(self, node: Branch, then: int, orelse: int, k: Continuation, reader: Reader) -> None: ...
+
+    def loop(self, node: Loop, k: Continuation, reader: Reader) -> None: ...
+
+    def try_(self, node: Try, k: Continuation, body_k: Continuation, reader: Reader) -> None: ...
+
+    def op(self, node: Op, k: Continuation, rest: int, reader: Reader) -> None: ...
+
+
+class Reader:
+    """Reads trace trees into terms."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        watcher: Watcher | None = None,
+        valuation: Valuation | None = None,
+        *,
+        subgroups: bool = True,
+        group_key: Callable[[Op], Hashable] | None = None,
+        budget: int = MAX_READ,
+    ) -> None:
+        self.terms = terms
+        self.watcher = watcher
+        self.valuation = valuation
+        self.subgroups = subgroups
+        self.group_key = group_key or (lambda op: None if op.group is None else op.group.key)
+        self.left = budget
+        self.enclosing: list[tuple[Tree, Continuation]] = []
+        self.operating: dict[int, bool] = {}
+
+    def read(self, nodes: Tree, k: Continuation) -> int:
+        """The term of a list of nodes followed by a continuation."""
+        self.left -= len(nodes) + 1
+        if self.left < 0:
+            raise TooLarge
+        self.enclosing.append((nodes, k))
+        term = k.fall
+        for node in reversed(nodes):
+            term = self._node(node, k if term == k.fall else k.but(fall=term))
+        self.enclosing.pop()
+        return term
+
+    def _node(self, node: Node, k: Continuation) -> int:
+        if isinstance(node, Op):
+            return self._op(node, k)
+        if isinstance(node, Branch):
+            return self._branch(node, k)
+        if isinstance(node, Jump):
+            return self._jump(node, k)
+        if isinstance(node, Call):
+            return self._call(node, k)
+        if isinstance(node, Loop):
+            return self._loop(node, k)
+        if isinstance(node, Try):
+            return self._try(node, k)
+        if isinstance(node, Region):
+            return self._region(node, k)
+        if isinstance(node, Yielded):
+            return self._yielded(node, k)
+        return k.fall
+
+    def counts(self, node: Op) -> bool:
+        """Whether an operation takes part in collective traces."""
+        if node.kind == "point-to-point":
+            return False
+        return self.subgroups or self.group_key(node) is None
+
+    def _op(self, node: Op, k: Continuation) -> int:
+        if not self.counts(node):
+            return k.fall
+        if node.name == "destroy_process_group" and not self.terms.operates[k.fall]:
+            return k.fall
+        if self.watcher is not None:
+            self.watcher.op(node, k, k.fall, self)
+        return self.terms.op(node, (node.name, self.group_key(node)), k.fall)
+
+    def _branch(self, node: Branch, k: Continuation) -> int:
+        if node.form == "while":
+            return k.fall
+        if self.valuation is not None:
+            known = truth(node.condition, self.valuation)
+            if known is not None:
+                return self.read(node.then if known else node.orelse, k)
+            key = residual(node.condition, self.valuation)
+        else:
+            key = node.condition.key
+        then, orelse = self.read(node.then, k), self.read(node.orelse, k)
+        if then != orelse and NEVER not in (then, orelse) and self.watcher is not None:
+            self.watcher.branch(node, then, orelse, k, self)
+        return self.terms.alt(key, then, orelse)
+
+    def _jump(self, node: Jump, k: Continuation) -> int:
+        if node.kind == "return":
+            return k.ret
+        if node.kind == "break":
+            return k.brk
+        if node.kind == "continue":
+            return k.cont
+        if node.kind == "end":
+            return k.fall
+        return k.raises(node.exception or ("SystemExit" if node.kind == "exit" else ""))
+
+    def _call(self, node: Call, k: Continuation) -> int:
+        inner = k.but(ret=k.fall, calls=(*k.calls, node), brk=END, cont=END, outer=k)
+        return self.read(node.body, inner)
+
+    def _region(self, node: Region, k: Continuation) -> int:
+        if node.kind == "thread":
+            return k.fall
+        if node.kind != "deferred":
+            return self.read(node.body, k.but(regions=(*k.regions, node.kind)))
+
+        def raises(name: str) -> int:
+            return k.raises(name) if name in ("SystemExit", "KeyboardInterrupt") else k.fall
+
+        return self.read(node.body, k.but(raises=raises, regions=(*k.regions, "deferred")))
+
+    def _yielded(self, node: Yielded, k: Continuation) -> int:
+        """The caller's block inside a suspended generator: its other ways out lead to the caller."""
+        outer = k.outer
+        if outer is None:
+            return self.read(node.body, k)
+        inside = outer.but(fall=k.fall, raises=k.raises)
+        if node.form == "for":
+            inside = inside.but(brk=outer.fall, cont=k.fall)
+        return self.read(node.body, inside)
+
+    def _loop(self, node: Loop, k: Continuation) -> int:
+        after_normal = self.read(node.orelse, k) if node.orelse else k.fall
+        if not self.has_ops(node.body):
+            body = k.but(fall=after_normal, cont=after_normal, brk=k.fall)
+            return self.read(node.body, body)
+        if self.watcher is not None:
+            self.watcher.loop(node, k, self)
+        endless = node.form == "while" and not any(isinstance(n, Branch) and n.form == "while" for n in node.body)
+        follows = self.terms.operates[k.fall]
+        next_leaf = self.terms.leaf("next", k.depth, follows)
+        break_leaf = self.terms.leaf("break", k.depth, follows) if not node.orelse else k.fall
+        body = k.but(fall=next_leaf, cont=next_leaf, brk=break_leaf, depth=k.depth + 1)
+        term = self.read(node.body, body)
+        if term == next_leaf:
+            return after_normal
+        return self.terms.loop(self._count(node), term, NEVER if endless and not node.orelse else after_normal)
+
+    def _count(self, node: Loop) -> Hashable:
+        if node.count is None:
+            return None
+        if self.valuation is not None:
+            result = evaluate(node.count, self.valuation)
+            if result is not UNKNOWN:
+                return ("n", result)
+        return node.count.key if node.count.tag == "const" else None
+
+    def _try(self, node: Try, k: Continuation) -> int:
+        if node.final:
+            k = self._with_final(node.final, k)
+        handler_terms: dict[int, int] = {}
+
+        def raises(name: str) -> int:
+            for position, handler in enumerate(node.handlers):
+                if catches(handler, name):
+                    if position not in handler_terms:
+                        handler_terms[position] = self._handler(handler, k)
+                    term = handler_terms[position]
+                    return k.raises(name) if term == NEVER else term
+            return k.raises(name)
+
+        after_body = self.read(node.orelse, k) if node.orelse else k.fall
+        body_k = k.but(fall=after_body, raises=raises)
+        if self.watcher is not None:
+            self.watcher.try_(node, k, body_k, self)
+            for position, handler in enumerate(node.handlers):
+                handler_terms.setdefault(position, self._handler(handler, k))
+        return self.read(node.body, body_k)
+
+    def _handler(self, handler: Handler, k: Continuation) -> int:
+        """What follows a caught exception; a handler that may raise again is read for where it does not."""
+        return self.read(handler.body, k.but(raises=lambda _name: NEVER))
+
+    def _with_final(self, final: Tree, k: Continuation) -> Continuation:
+        cache: dict[int, int] = {}
+
+        def through(term: int) -> int:
+            if term not in cache:
+                cache[term] = self.read(final, k.but(fall=term))
+            return cache[term]
+
+        return k.but(
+            fall=through(k.fall),
+            ret=through(k.ret),
+            brk=through(k.brk),
+            cont=through(k.cont),
+            raises=lambda name: through(k.raises(name)),
+        )
+
+    def has_ops(self, nodes: Tree) -> bool:
+        """Whether any operation that counts stands in a tree."""
+        key = id(nodes)
+        known = self.operating.get(key)
+        if known is None:
+            known = self.operating[key] = any(self._operates(node) for node in nodes)
+        return known
+
+    def _operates(self, node: Node) -> bool:
+        if isinstance(node, Op):
+            return self.counts(node) and not (node.name == "destroy_process_group")
+        return any(self.has_ops(child) for child in subtrees(node))
+
+
+def subtrees(node: Node) -> list[Tree]:
+    """The trees directly inside a node."""
+    if isinstance(node, Branch):
+        return [node.then, node.orelse]
+    if isinstance(node, (Call, Yielded)):
+        return [node.body]
+    if isinstance(node, Region):
+        return [] if node.kind == "thread" else [node.body]
+    if isinstance(node, Loop):
+        return [node.body, node.orelse]
+    if isinstance(node, Try):
+        return [node.body, *(h.body for h in node.handlers), node.orelse, node.final]
+    return []
+
+
+def catches(handler: Handler, name: str) -> bool:
+    """Whether an except clause catches an exception of this class name ("" when the class is unknown)."""
+    if not handler.names:
+        return True
+    for caught in handler.names:
+        if caught == "BaseException":
+            return True
+        if caught == name and name:
+            return True
+        if caught == "Exception":
+            if name not in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"):
+                return True
+            continue
+        raised_class = getattr(builtins, name, None) if name else None
+        caught_class = getattr(builtins, caught, None) if caught else None
+        if isinstance(raised_class, type) and isinstance(caught_class, type) and issubclass(raised_class, caught_class):
+            return True
+    return False
+
+
+def condition_key(value: Value) -> Hashable:
+    """The key by which alternatives are compared."""
+    return value.key

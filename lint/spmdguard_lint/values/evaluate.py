@@ -1,0 +1,192 @@
+"""Evaluate symbolic conditions for a concrete rank: the two-rank reading.
+
+A *valuation* fixes the rank, the world size and the truth of some opaque conditions (*atoms*).
+``evaluate`` gives a Python value, or ``UNKNOWN`` where a part is not fixed; it never guesses.
+``truth`` gives True, False or None.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .value import Value
+
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Any = _Unknown()
+
+
+@dataclass(frozen=True)
+class Valuation:
+    """What one rank knows: its rank, the world size, and the truth of opaque conditions."""
+
+    rank: int
+    world: int
+    local: int = 2
+    atoms: Mapping[Hashable, bool] = field(default_factory=dict)
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "/": operator.truediv,
+    "%": operator.mod,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "is": lambda a, b: a is b or (a == b and isinstance(a, (bool, type(None)))),
+    "is not": lambda a, b: not (a is b or (a == b and isinstance(a, (bool, type(None))))),
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "not": operator.not_,
+    "neg": operator.neg,
+    "int": int,
+    "str": str,
+    "bool": bool,
+    "len": len,
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "sorted": sorted,
+    "abs": abs,
+    "float": float,
+    "min": min,
+    "max": max,
+    "sum": sum,
+}
+_VARIADIC: dict[str, Callable[..., Any]] = {"range": range, "min": min, "max": max}
+_SAFE = (bool, int, float, str, type(None), tuple, list, range, set, frozenset)
+
+
+def evaluate(value: Value, at: Valuation) -> Any:
+    """The concrete value at a valuation, or UNKNOWN."""
+    if value.key in at.atoms:
+        return at.atoms[value.key]
+    tag = value.tag
+    if tag == "const":
+        return value.data[0]
+    if tag == "rank":
+        return at.rank
+    if tag == "world":
+        return at.world
+    if tag == "local_rank":
+        return at.rank % at.local
+    if tag == "node_rank":
+        return at.rank // at.local
+    if tag == "ite":
+        condition = truth(value.data[0], at)
+        if condition is None:
+            return UNKNOWN
+        return evaluate(value.data[1] if condition else value.data[2], at)
+    if tag == "tuple":
+        items = [evaluate(item, at) for item in value.data]
+        return UNKNOWN if any(item is UNKNOWN for item in items) else tuple(items)
+    if tag == "expr":
+        return _evaluate_expression(value, at)
+    return UNKNOWN
+
+
+def _evaluate_expression(value: Value, at: Valuation) -> Any:
+    name, operands = value.data
+    if name in ("and", "or"):
+        return _evaluate_logic(name, operands, at)
+    items = [evaluate(item, at) for item in operands]
+    if any(item is UNKNOWN or not isinstance(item, _SAFE) for item in items):
+        return UNKNOWN
+    try:
+        if len(items) == 2 and name in _BINARY:
+            if name == "*" and not all(isinstance(i, (int, float)) for i in items):
+                return UNKNOWN
+            result = _BINARY[name](*items)
+        elif len(items) == 1 and name in _UNARY:
+            result = _UNARY[name](items[0])
+        elif name in _VARIADIC:
+            result = _VARIADIC[name](*items)
+        elif name == "getitem":
+            result = items[0][items[1]]
+        else:
+            return UNKNOWN
+    except (TypeError, ValueError, ArithmeticError, LookupError, MemoryError):
+        return UNKNOWN
+    return result if isinstance(result, _SAFE) else UNKNOWN
+
+
+def _evaluate_logic(name: str, operands: tuple[Value, ...], at: Valuation) -> Any:
+    unknown = False
+    for item in operands:
+        known = truth(item, at)
+        if known is None:
+            unknown = True
+        elif known is (name == "or"):
+            return known
+    return UNKNOWN if unknown else name == "and"
+
+
+def truth(value: Value, at: Valuation) -> bool | None:
+    """Whether the condition holds at a valuation; None when unknown."""
+    result = evaluate(value, at)
+    if result is UNKNOWN:
+        return None
+    try:
+        return bool(result)
+    except (TypeError, ValueError):
+        return None
+
+
+def rank_dependent(value: Value) -> bool:
+    """Whether the rank itself occurs in the value's expression (so that a valuation can decide it)."""
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current.tag in ("rank", "local_rank", "node_rank"):
+            return True
+        if current.tag == "expr":
+            stack.extend(current.data[1])
+        elif current.tag in ("ite", "tuple"):
+            stack.extend(current.data)
+    return False
+
+
+def residual(value: Value, at: Valuation) -> Hashable:
+    """The key of what is left of a condition when the valuation is known: equal keys decide alike."""
+    known = truth(value, at)
+    if known is not None:
+        return ("known", known)
+    if value.tag == "expr":
+        name, operands = value.data
+        if name == "not":
+            return ("not", residual(operands[0], at))
+        if name in ("and", "or"):
+            parts = [residual(item, at) for item in operands]
+            left = [part for part in parts if part not in (("known", True), ("known", False))]
+            return left[0] if len(left) == 1 else (name, *left)
+        return ("expr", name, *(_operand_key(item, at) for item in operands))
+    if value.tag == "ite":
+        condition = truth(value.data[0], at)
+        if condition is not None:
+            return residual(value.data[1] if condition else value.data[2], at)
+    return value.key
+
+
+def _operand_key(value: Value, at: Valuation) -> Hashable:
+    result = evaluate(value, at)
+    if result is UNKNOWN:
+        return residual(value, at)
+    return ("value", repr(result))

@@ -1,0 +1,174 @@
+"""Symbolic values: what an expression denotes, and why it may differ between ranks.
+
+Terminology: a value is a tag with data. Its *taint* is the set of reasons why it may be rank-varying; an
+empty taint means rank-invariant. Its *trip* taint says the same of its length (how often a loop over it
+runs), kept apart because every rank's loader holds other data but as many batches. Its *key* identifies
+it: two conditions with the same key decide alike.
+
+Invariant: values are immutable and taint(value) contains the taint of everything it was computed from.
+Expressions are bounded: above ``MAX_SIZE`` nodes they collapse to an opaque symbol with the same taint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple
+
+MAX_SIZE = 40
+MAX_TAINTS = 6
+
+
+class Place(NamedTuple):
+    """Where something stands: file as displayed, 1-based rows, 0-based byte columns as in ``ast``."""
+
+    filename: str
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+class Taint(NamedTuple):
+    """One reason for rank variance: its kind (see ``facts.VARYING_KINDS``), where it arose, and in which words."""
+
+    kind: str
+    place: Place
+    text: str
+    certainty: str = "definite"
+
+
+Taints = frozenset[Taint]
+NO_TAINT: Taints = frozenset()
+
+
+class Value:
+    """An immutable symbolic value."""
+
+    __slots__ = ("certain", "data", "key", "size", "tag", "taint", "trip")
+
+    def __init__(
+        self,
+        tag: str,
+        data: tuple[Any, ...] = (),
+        taint: Taints = NO_TAINT,
+        trip: Taints | None = None,
+        key: Hashable = None,
+        size: int = 1,
+    ) -> None:
+        self.tag = tag
+        self.data = data
+        self.taint = taint
+        self.trip = trip
+        self.size = size
+        self.key = (tag, *data) if key is None else key
+
+    def __repr__(self) -> str:
+        mark = "~" if self.taint else ""
+        return f"{mark}{self.tag}{self.data!r}"
+
+
+def union(*taints: Taints) -> Taints:
+    """Join taint sets, keeping them small."""
+    result = NO_TAINT
+    for taint in taints:
+        if taint and taint is not result:
+            result = result | taint if result else taint
+    if len(result) > MAX_TAINTS:
+        result = frozenset(sorted(result, key=taint_order)[:MAX_TAINTS])
+    return result
+
+
+_KIND_ORDER = {"rank": 0, "group-rank": 1, "time": 2, "random": 3, "filesystem": 4, "signal": 5, "order": 6}
+
+
+def taint_order(taint: Taint) -> tuple[int, Place, str]:
+    """Sort key: strongest kind first, then by place."""
+    return (_KIND_ORDER.get(taint.kind, 9), taint.place, taint.text)
+
+
+def constant(value: object) -> Value:
+    """A Python constant."""
+    return Value("const", (value,), NO_TAINT, NO_TAINT, ("const", type(value).__name__, repr(value)))
+
+
+NONE = constant(None)
+TRUE = constant(True)
+FALSE = constant(False)
+
+
+def symbol(name: Hashable, taint: Taints = NO_TAINT, trip: Taints | None = None) -> Value:
+    """An opaque value known only by where it came from."""
+    return Value("sym", (name,), taint, trip, ("sym", name))
+
+
+def external(qualname: str) -> Value:
+    """An object outside the project, by qualified name."""
+    return Value("ext", (qualname,))
+
+
+def is_const(value: Value) -> bool:
+    return value.tag == "const"
+
+
+def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT) -> Value:
+    """A pure expression over values, folded where its operands are constant."""
+    operands = tuple(args)
+    taint = union(extra, *(a.taint for a in operands))
+    size = 1 + sum(a.size for a in operands)
+    key: Hashable = ("expr", operator, *(a.key for a in operands))
+    if size > MAX_SIZE:
+        return Value("sym", (hash(key),), taint, None, ("sym", hash(key)))
+    return Value("expr", (operator, operands), taint, None, key, size)
+
+
+def choice(condition: Value, then: Value, orelse: Value) -> Value:
+    """The value that is ``then`` where the condition holds and ``orelse`` elsewhere."""
+    if then is orelse or then.key == orelse.key:
+        if then.taint == orelse.taint and then.trip == orelse.trip:
+            return then
+        return retaint(then, union(then.taint, orelse.taint), join_trip(then.trip, orelse.trip))
+    taint = union(condition.taint, then.taint, orelse.taint)
+    trip = join_trip(then.trip, orelse.trip)
+    if condition.taint and then.trip is not None and orelse.trip is not None:
+        trip = union(trip or NO_TAINT, condition.taint)
+    size = 1 + condition.size + then.size + orelse.size
+    key: Hashable = ("ite", condition.key, then.key, orelse.key)
+    if size > MAX_SIZE:
+        return Value("sym", (hash(key),), taint, trip, ("sym", hash(key)))
+    return Value("ite", (condition, then, orelse), taint, trip, key, size)
+
+
+def join_trip(first: Taints | None, second: Taints | None) -> Taints | None:
+    """Trip taint of a value that may be either of two."""
+    if first is None or second is None:
+        return first or second or None
+    return union(first, second)
+
+
+def retaint(value: Value, taint: Taints, trip: Taints | None = None) -> Value:
+    """The same value with another taint."""
+    return Value(value.tag, value.data, taint, trip, value.key, value.size)
+
+
+def negate(condition: Value) -> Value:
+    """The logical negation, without double negations."""
+    if condition.tag == "const":
+        return FALSE if condition.data[0] else TRUE
+    if condition.tag == "expr" and condition.data[0] == "not":
+        inner: Value = condition.data[1][0]
+        return inner
+    return expression("not", (condition,))
+
+
+def alternatives(value: Value, limit: int = 6) -> list[Value]:
+    """The leaves of nested choices: every value that this one may be."""
+    found: list[Value] = []
+    stack = [value]
+    while stack and len(found) < limit:
+        current = stack.pop()
+        if current.tag == "ite":
+            stack.append(current.data[2])
+            stack.append(current.data[1])
+        else:
+            found.append(current)
+    return found
