@@ -16,7 +16,7 @@ from spmdguard_lint.config import Config
 from spmdguard_lint.model import Finding, Location, Progress, Site
 from spmdguard_lint.rules import registry
 from spmdguard_lint.source.discovery import discover
-from spmdguard_lint.source.parsing import CannotParse, parse
+from spmdguard_lint.source.parsing import CannotParse, gc_paused, parse
 from spmdguard_lint.source.reading import CannotRead, SourceFile, decode_source, read_source
 from spmdguard_lint.source.suppressions import Suppression
 
@@ -97,22 +97,29 @@ def _analyse(
     from spmdguard_lint.names.project import Project
 
     if analysis is None:
-        from spmdguard_lint.analysis import analyse as analysis
+        from spmdguard_lint.analysis import analyse
+
+        analysis = analyse
     names = config.collectives + config.rank_sources + config.uniform_functions + config.rank_local
     project = Project.load(sources, extra_markers=names)
-    findings = list(analysis(project, config, progress))
-    unparsed = [module.source for module in project.all_modules if not module.is_parsed]
-    findings.extend(map(cannot_read, [*project.errors, *_syntax_errors(unparsed)]))
+    with gc_paused():
+        findings = list(analysis(project, config, progress))
+        unparsed = [module.source for module in project.all_modules if not module.is_parsed]
+        findings.extend(map(cannot_read, [*project.errors, *_syntax_errors(unparsed, progress)]))
     return findings
 
 
-def _syntax_errors(sources: Iterable[SourceFile]) -> Iterator[CannotParse]:
+def _syntax_errors(sources: Sequence[SourceFile], progress: Progress | None) -> Iterator[CannotParse]:
     """What is wrong with files that the analysis needed not parse: none is skipped in silence."""
+    if progress is not None:
+        progress.phase("checking syntax", len(sources))
     for source in sources:
         try:
             parse(source)
         except CannotParse as error:
             yield error
+        if progress is not None:
+            progress.advance()
 
 
 class Unreadable(Protocol):
@@ -167,6 +174,8 @@ def _apply_suppressions(
 
 def _comment_findings(source: SourceFile, used: set[Use], config: Config) -> Iterator[Finding]:
     """SPG901 and SPG902 for the comments of one file."""
+    if "spmdguard:" not in source.text and "SPG" not in source.text:
+        return
     for unknown in source.comments.unknown:
         word = unknown.word or "nothing"
         message = f"`# spmdguard:` is followed by `{word}`, which is none of its words"

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from spmdguard_lint.model import RuleInfo
 from spmdguard_lint.report.rule_page import documents, write_documents
 from spmdguard_lint.rules import registry
