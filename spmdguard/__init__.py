@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         SpmdguardError,
         TeardownTimeout,
     )
+    from spmdguard.exitcodes import ExitCode
     from spmdguard.latch import resume_communication
+    from spmdguard.lifecycle import Run, destroy_process_group, run
+    from spmdguard.process import barrier, is_main_process, main_process_first
     from spmdguard.stop import StopReason, stop_reason, sync_should_stop
 
 __version__ = "0.1.0"
@@ -39,7 +42,10 @@ _ROOMS = {
         "SpmdguardError",
         "TeardownTimeout",
     ),
+    "exitcodes": ("ExitCode",),
     "latch": ("resume_communication",),
+    "lifecycle": ("Run", "destroy_process_group", "run"),
+    "process": ("barrier", "is_main_process", "main_process_first"),
     "stop": ("StopReason", "stop_reason", "sync_should_stop"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
@@ -47,21 +53,28 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "CollectiveInRankLocalError",
     "CommunicationBroken",
+    "ExitCode",
     "OtherRanksFailed",
     "RanksMissing",
     "RanksOutOfStep",
+    "Run",
     "SpmdguardError",
     "StopReason",
     "TeardownTimeout",
     "__version__",
+    "barrier",
     "collective",
     "defer_error",
     "deferred_error",
     "deferring",
+    "destroy_process_group",
     "has_deferred_error",
+    "is_main_process",
+    "main_process_first",
     "raise_if_deferred_error",
     "rank_local",
     "resume_communication",
+    "run",
     "stop_reason",
     "sync_should_stop",
     "try_or_defer",

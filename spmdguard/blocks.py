@@ -10,7 +10,6 @@ from typing import Any, ParamSpec, TypeVar
 from spmdguard import deferred, region
 from spmdguard.decorated import describe_callable
 from spmdguard.format import find_user_frame
-from spmdguard.group import guard
 from spmdguard.latch import is_communication_failure
 from spmdguard.work import RankLocalWork
 
@@ -73,15 +72,13 @@ class deferring:
         if not isinstance(name, str):
             raise TypeError(f'name must be a str, got {name!r}; use `with deferring("write metadata"):`')
         self.name = name
-        self._entered: list[tuple[int, bool, BaseException | None]] = []
+        self._entered: list[tuple[region.opened, BaseException | None]] = []
 
     def __enter__(self) -> None:
         """Open the region."""
-        regions = region.thread.regions
-        depth = len(regions)
-        switched = not depth and guard.switch_on()
-        self._entered.append((depth, switched, sys.exc_info()[1]))
-        regions.append(self.name)
+        opened = region.opened(self.name)
+        self._entered.append((opened, sys.exc_info()[1]))
+        opened.__enter__()
 
     def __exit__(
         self,
@@ -90,10 +87,8 @@ class deferring:
         traceback: TracebackType | None,
     ) -> bool:
         """Close the region and defer the block's error."""
-        depth, switched, outer = self._entered.pop()
-        del region.thread.regions[depth:]
-        if switched:
-            guard.switch_off()
+        opened, outer = self._entered.pop()
+        opened.__exit__(kind, exc, traceback)
         if not isinstance(exc, Exception) or is_communication_failure(exc, outer):
             return False
         deferred.defer(exc, self.name, find_user_frame())

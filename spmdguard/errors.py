@@ -148,18 +148,19 @@ class RanksOutOfStep(SpmdguardError):
 
 
 class OtherRanksFailed(SpmdguardError):
-    """The run ended in a controlled way, but other ranks hold a deferred error."""
+    """This rank did well, but others failed in rank-local work; raised where no rank may go on alone."""
 
-    def __init__(self, *, failures: dict[int, str]) -> None:
+    def __init__(self, *, failures: dict[int, str], place: str) -> None:
         self.failures = dict(failures)
+        self.place = place
 
     def describe(self) -> dict[str, str]:
         first = min(self.failures)
         return {
             "title": f"{name_ranks(self.failures)} failed in rank-local work",
             "saw": f"rank {first}: {self.failures[first]}",
-            "where": "end of the run, before post_train",
-            "do": f"read the traceback of rank {first}; post_train was skipped",
+            "where": self.place,
+            "do": f"read the traceback of rank {first}",
         }
 
 

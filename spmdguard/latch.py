@@ -73,13 +73,6 @@ class Latch:
 latch: PerProcess[Latch] = PerProcess(Latch)
 
 
-def check_communication(operation: str) -> None:
-    """Raise ``CommunicationBroken`` where an earlier collective failed on this rank."""
-    state = latch()
-    if state.failure is not None:
-        raise state.refuse(operation)
-
-
 def mark(exc: BaseException) -> None:
     """Remember on the exception object itself that it came out of a collective."""
     try:

@@ -7,6 +7,7 @@ thread begins. Threads started by a region, and work it submits to a thread pool
 from __future__ import annotations
 
 import threading
+from types import TracebackType
 
 from spmdguard.group import guard
 
@@ -34,6 +35,28 @@ def current_collective() -> str | None:
     """Name of the innermost guarded collective of this thread; None outside."""
     collectives = thread.collectives
     return collectives[-1] if collectives else None
+
+
+class opened:
+    """A rank-local region around a block; the decorators do the same in line, for speed."""
+
+    __slots__ = ("_depth", "_switched", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        regions = thread.regions
+        self._depth = len(regions)
+        self._switched = not regions and guard.switch_on()
+        regions.append(self.name)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        del thread.regions[self._depth :]
+        if self._switched:
+            guard.switch_off()
 
 
 def describe_region() -> str | None:

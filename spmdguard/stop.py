@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spmdguard import region
 from spmdguard.current import PerProcess
 from spmdguard.deferred import store
-from spmdguard.errors import RanksMissing, RanksOutOfStep
+from spmdguard.errors import RanksOutOfStep
 from spmdguard.format import find_user_frame, format_exception_line, format_place, name_ranks
-from spmdguard.group.guard import refuse
 from spmdguard.group.world import Channel, Pending, world
-from spmdguard.latch import check_communication, latch
+from spmdguard.latch import latch
+from spmdguard.meeting import check_may_meet, explain, meet
 
 __all__ = ["StopReason", "stop_reason", "sync_should_stop"]
 
@@ -133,10 +132,7 @@ def sync_should_stop(
         CommunicationBroken: an earlier collective failed on this rank.
         ValueError: ``every_n_steps`` is below 1.
     """
-    if latch().failure is not None:
-        check_communication(_NAME)
-    if region.thread.regions:
-        raise refuse(_NAME, group)
+    check_may_meet(_NAME, group)
     if every_n_steps < 1:
         raise ValueError(f"every_n_steps must be at least 1, got {every_n_steps!r}")
     channel = world().channel(group)
@@ -162,7 +158,7 @@ def _agree(channel: Channel, number: int, asked: bool) -> bool:
     try:
         agreed = channel.max_int32((asked, number, -number))
     except Exception as exc:
-        raise _diagnose(channel, exc, started_s) from exc
+        raise explain(_NAME, channel, exc, started_s) from exc
     return _read(channel, agreed, number)
 
 
@@ -201,12 +197,7 @@ def _agree_late(channel: Channel, known: _GroupState, asked: bool, overlap: bool
 def _finish(channel: Channel, known: _GroupState) -> bool:
     pending, known.pending = known.pending, None
     assert pending is not None
-    started_s = time.monotonic()
-    try:
-        agreed = pending.wait()
-    except Exception as exc:
-        raise _diagnose(channel, exc, started_s) from exc
-    return _read(channel, agreed, known.pending_number)
+    return _read(channel, meet(_NAME, channel, pending.wait), known.pending_number)
 
 
 def drain() -> None:
@@ -216,21 +207,10 @@ def drain() -> None:
             _finish(channel, known)
 
 
-def _diagnose(channel: Channel, exc: Exception, started_s: float) -> RanksMissing:
-    """Close the latch and find out, through the store, which ranks did not come."""
-    elapsed_s = time.monotonic() - started_s
-    arrived = channel.find_arrived(_NAME)
-    error = RanksMissing(
-        operation=_NAME,
-        missing=None if arrived is None else sorted(set(channel.ranks) - set(arrived)),
-        arrived=arrived or [channel.rank],
-        group=channel.describe(),
-        place=format_place(find_user_frame()),
-        failure=format_exception_line(exc),
-        elapsed_s=elapsed_s,
-    )
-    latch().close(error, _NAME)
-    return error
+def forget_pending() -> None:
+    """Drop agreements under way, where communication can no longer succeed."""
+    for known in list(state().by_channel.values()):
+        known.pending = None
 
 
 def _own_text() -> str:
@@ -249,11 +229,7 @@ def _learn_reason(channel: Channel | None, known: _GroupState, asked: bool) -> N
     if channel is None:
         texts = {rank: text}
     else:
-        started_s = time.monotonic()
-        try:
-            gathered = channel.gather_texts(text)
-        except Exception as exc:
-            raise _diagnose(channel, exc, started_s) from exc
+        gathered = meet(_NAME, channel, lambda: channel.gather_texts(text))
         texts = {each: said for each, said in zip(channel.ranks, gathered, strict=True) if said}
     stop.reason = StopReason(texts, known.num_agreements)
     if stop.last_true == known.num_agreements - 1 and not stop.told:

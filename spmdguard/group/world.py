@@ -76,6 +76,18 @@ class World(Protocol):
         """The channel of a group, made on first use (then a collective); None where there is one process."""
         ...
 
+    def announce_failure(self, text: str) -> None:
+        """Tell ranks that will lose their partner why; bounded, never raises."""
+        ...
+
+    def find_announced_failure(self) -> tuple[int, str] | None:
+        """Rank and text of the first failure that another rank announced; bounded, never raises."""
+        ...
+
+    def destroy(self, timeout_s: float, *, emergency: bool) -> None:
+        """End all process groups; ``TeardownTimeout`` where that takes longer."""
+        ...
+
 
 def find_number(names: Sequence[str], environment: Mapping[str, str]) -> int | None:
     """The first of the named environment variables that holds a number."""
@@ -125,12 +137,33 @@ class TorchWorld:
             group = default_group()
             if group is None:
                 return None
+        elif isinstance(group, int):
+            raise ValueError(f"this rank (rank {self.rank()}) is no member of the group given, got {group!r}")
         if self._channels is None:
             from spmdguard.group.channel import Channels
 
             self._channels = Channels()
         found: Channel = self._channels.find(group)
         return found
+
+    def announce_failure(self, text: str) -> None:
+        if default_group() is not None:
+            from spmdguard.group.teardown import announce_failure
+
+            announce_failure(self.rank(), text)
+
+    def find_announced_failure(self) -> tuple[int, str] | None:
+        if default_group() is None:
+            return None
+        from spmdguard.group.teardown import find_announced_failure
+
+        return find_announced_failure(self.rank())
+
+    def destroy(self, timeout_s: float, *, emergency: bool) -> None:
+        if default_group() is not None:
+            from spmdguard.group.teardown import destroy_groups
+
+            destroy_groups(timeout_s, emergency=emergency)
 
 
 world: PerProcess[World] = PerProcess(TorchWorld)

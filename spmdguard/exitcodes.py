@@ -1,0 +1,27 @@
+"""Exit codes of a guarded process; ``docs/concepts.md`` lists them for users."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["ExitCode"]
+
+
+class ExitCode(IntEnum):
+    """How a guarded process ended, where it did not end by an exception of the program itself.
+
+    SPMD:
+        Rank-local: plain data.
+        Called by: no one.
+        Result: the exit code of one rank.
+        Raises on: no rank.
+    """
+
+    FINISHED = 0
+    """Nothing failed."""
+    FAILED = 1
+    """The run failed and teardown returned; the code Python gives to an uncaught exception."""
+    TEARDOWN_HUNG = 70
+    """Nothing had failed before, but teardown did not return within its timeout."""
+    FAILED_AND_TEARDOWN_HUNG = 71
+    """The run failed, its error was written, and teardown did not return within its timeout."""

@@ -1,0 +1,84 @@
+"""End the process groups of this process in bounded time, and tell the others why through the store.
+
+``destroy_process_group`` after a failure on one rank can itself block on NCCL (pytorch#196968), so it runs
+in a helper thread. On NCCL an abort comes first in an emergency: it does not wait for work under way.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from spmdguard.errors import TeardownTimeout
+from spmdguard.group.bounded import DidNotReturn, call_bounded
+from spmdguard.group.torch_access import default_group, loaded_c10d
+
+_STORE_TIMEOUT_S = 2.0
+
+
+def destroy_groups(timeout_s: float, *, emergency: bool) -> None:
+    """Destroy every process group; does nothing without one.
+
+    Raises:
+        TeardownTimeout: it did not return in time.
+    """
+    group, c10d = default_group(), loaded_c10d()
+    if group is None or c10d is None:
+        return
+    rank = int(group.rank())
+    device = _current_cuda_device()
+
+    def destroy() -> None:
+        if device is not None:
+            import torch
+
+            torch.cuda.set_device(device)
+        if emergency and "nccl" in str(c10d.get_backend_config(group)):
+            c10d._abort_process_group()
+        if default_group() is not None:
+            c10d.destroy_process_group()
+
+    try:
+        call_bounded(destroy, timeout_s, "teardown")
+    except DidNotReturn:
+        raise TeardownTimeout(timeout_s=timeout_s, rank=rank) from None
+
+
+def _current_cuda_device() -> int | None:
+    import torch
+
+    cuda: Any = torch.cuda
+    return int(cuda.current_device()) if cuda.is_available() and cuda.is_initialized() else None
+
+
+def _failure_key() -> str:
+    return f"spmdguard/failure/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+
+
+def announce_failure(rank: int, text: str) -> None:
+    """Leave this rank's failure in the store for ranks that lose their partner; the first one stays."""
+    _with_store(lambda store: store.compare_set(_failure_key(), "", f"{rank} {text}"))
+
+
+def find_announced_failure(own_rank: int) -> tuple[int, str] | None:
+    """The first failure that another rank announced; None without one, or where the store is gone."""
+
+    def look(store: Any) -> str:
+        key = _failure_key()
+        return str(store.get(key).decode(errors="replace")) if store.check([key]) else ""
+
+    found = _with_store(look)
+    if not found:
+        return None
+    rank, _, text = found.partition(" ")
+    return None if int(rank) == own_rank else (int(rank), text)
+
+
+def _with_store(use: Any) -> Any:
+    c10d = loaded_c10d()
+    if c10d is None or default_group() is None:
+        return None
+    try:
+        return call_bounded(lambda: use(c10d._get_default_store()), _STORE_TIMEOUT_S, "store access")
+    except Exception:
+        return None

@@ -1,0 +1,89 @@
+"""Write the error that ends this rank before anything else can hide it: stderr, and torchelastic's file.
+
+torchelastic names as root cause the error file with the smallest whole-second timestamp. A rank that merely
+lost its partner says so, and dates its file one second after the failure that it learned of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from spmdguard.format import add_note, format_exception_line, format_traceback
+from spmdguard.group.world import world
+from spmdguard.latch import is_communication_failure
+
+_WRITTEN = "__spmdguard_written__"
+_SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "broken pipe", "timed out", "socket")
+
+
+def was_written(exc: BaseException) -> bool:
+    """Whether ``write_primary_error`` has already shown this exception."""
+    return getattr(exc, _WRITTEN, False) is True
+
+
+def write_primary_error(exc: BaseException, *, since: float | None = None) -> None:
+    """Write ``exc`` once to stderr and to ``TORCHELASTIC_ERROR_FILE``, and announce it to the other ranks.
+
+    Args:
+        exc: the error that ends this rank.
+        since: when it happened, seconds since the epoch; now without it.
+    """
+    if was_written(exc):
+        return
+    here = world()
+    rank = here.rank()
+    cause = here.find_announced_failure() if lost_partner(exc) else None
+    if cause is None:
+        here.announce_failure(format_exception_line(exc)[:2000])
+    with contextlib.suppress(Exception):
+        setattr(exc, _WRITTEN, True)
+    title = f"spmdguard: rank {rank} failed"
+    if cause is not None:
+        title = f"spmdguard: rank {rank} lost its partner; rank {cause[0]} failed first: {cause[1]}"
+        add_note(exc, f"spmdguard: consequence of the failure of rank {cause[0]}: {cause[1]}")
+    text = format_traceback(exc)
+    _write_stderr(f"{title}\n{text}")
+    _write_error_file(exc, text, (since or time.time()) + (0 if cause is None else 1))
+
+
+def lost_partner(exc: BaseException) -> bool:
+    """Whether an error looks like the consequence of another rank's end: it came out of communication."""
+    if is_communication_failure(exc) and not isinstance(exc, RuntimeError):
+        return type(exc).__module__.startswith(("spmdguard", "torch"))
+    if not isinstance(exc, RuntimeError):
+        return False
+    text = str(exc).lower()
+    return type(exc).__module__.startswith("torch") or any(sign in text for sign in _SIGNS)
+
+
+def _write_stderr(text: str) -> None:
+    try:
+        sys.stderr.write(text if text.endswith("\n") else f"{text}\n")
+        sys.stderr.flush()
+    except Exception:
+        return
+
+
+def _write_error_file(exc: BaseException, text: str, when: float) -> None:
+    name = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not name:
+        return
+    data = {
+        "message": {
+            "message": format_exception_line(exc),
+            "extraInfo": {"py_callstack": text, "timestamp": str(int(when))},
+        }
+    }
+    target = Path(name)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f"{target.name}.part")
+        part.write_text(json.dumps(data), encoding="utf-8")
+        part.replace(target)
+    except OSError as failure:
+        _write_stderr(f"spmdguard: cannot write TORCHELASTIC_ERROR_FILE: {format_exception_line(failure)}")
