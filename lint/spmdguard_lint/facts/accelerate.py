@@ -26,13 +26,14 @@ ACCELERATOR = "accelerate.Accelerator"
 STATE = "accelerate.PartialState"
 PREPARED = "accelerate.Prepared"
 
+_DEVICE = Fact(result="uniform", event="device")  # its type is what code asks for; the index differs
 _MAIN_FIRST = agreed("main_process_first", wraps="context", event="main-first")
-_LOCAL_MAIN_FIRST = agreed("local_main_process_first", wraps="context", event="main-first")
+_LOCAL_DEVICE = Fact(result="uniform", event="device")  # its type is what code asks for; the index differs
+_MAIN_FIRST = agreed("local_main_process_first", wraps="context", event="main-first")
 _SPLIT = Fact(wraps="context", result="varying", varying="data", event="split")
 _LOCAL_MAIN_DECORATOR = Fact(wraps="decorator", main_only="local_main")
 _LAST_DECORATOR = Fact(wraps="decorator", main_only="last")
 _ONE_DECORATOR = Fact(wraps="decorator", main_only="one")
-_DESTROY = lifecycle("destroy_process_group", None, "destroy")
 _WRAP = Fact(
     op="accelerate.prepare", kind="collective", result="args", returns=PREPARED, event="wrap-module"
 )
@@ -50,7 +51,7 @@ _IDENTITY: dict[str, Fact] = {
     "multi_device": UNIFORM,
     "distributed_type": UNIFORM,
     "initialized": UNIFORM,
-    "device": varying("rank", event="device"),
+    "device": _DEVICE,
 }
 
 _WHOLE_GROUP: dict[str, Fact] = {
@@ -64,7 +65,6 @@ _WHOLE_GROUP: dict[str, Fact] = {
     "on_process": _ONE_DECORATOR,
     "on_local_process": _ONE_DECORATOR,
     "print": PURE,
-    "destroy_process_group": _DESTROY,
 }
 
 FUNCTIONS: dict[str, Fact] = {
@@ -93,8 +93,8 @@ FUNCTIONS: dict[str, Fact] = {
     "accelerate.utils.load_fsdp_optimizer": agreed("load_fsdp_optimizer", event="checkpoint-load"),
     "accelerate.utils.extract_model_from_parallel": Fact(result="arg0", returns=MODULE, event="unwrap"),
     "accelerate.utils.find_executable_batch_size": Fact(wraps="decorator", event="oom-retry"),
-    "accelerate.notebook_launcher": Fact(wraps="thread", event="spawn"),
-    "accelerate.debug_launcher": Fact(wraps="thread", event="spawn"),
+    "accelerate.notebook_launcher": Fact(wraps="spawn", event="spawn"),
+    "accelerate.debug_launcher": Fact(wraps="spawn", event="spawn"),
     "accelerate.skip_first_batches": Fact(result="arg0"),
     "accelerate.tracking.on_main_process": MAIN_DECORATOR,
     "accelerate.logging.get_logger": Fact(returns="accelerate.logging.MultiProcessAdapter"),
@@ -158,7 +158,12 @@ TYPES: dict[str, TypeFacts] = {
         },
     ),
     STATE: TypeFacts(
-        methods={**_WHOLE_GROUP, "set_device": Fact(event="set-device")}, attributes=_IDENTITY
+        methods={
+            **_WHOLE_GROUP,
+            "set_device": Fact(event="set-device"),
+            "destroy_process_group": lifecycle("destroy_process_group", Arg(0, "group"), "destroy"),
+        },
+        attributes=_IDENTITY,
     ),
     "accelerate.state.AcceleratorState": TypeFacts(bases=(STATE,)),
     "accelerate.state.GradientState": TypeFacts(

@@ -106,6 +106,16 @@ UNKNOWN_ATTRIBUTES: dict[str, Fact] = {
     "rank": _POSSIBLE_RANK,
 }
 
+TYPES_BY_NAME: dict[str, str] = {
+    "accelerator": "accelerate.Accelerator",
+    "fabric": "lightning_fabric.Fabric",
+    "model_engine": "deepspeed.DeepSpeedEngine",
+    "process_group": "torch.distributed.ProcessGroup",
+    "device_mesh": "torch.distributed.DeviceMesh",
+    "pl_module": "pytorch_lightning.LightningModule",
+    "training_args": "transformers.TrainingArguments",
+}
+
 _ANY = 99
 
 UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
@@ -122,6 +132,9 @@ UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "gather_for_metrics": (1, _ANY, agreed("gather_for_metrics", certainty="likely")),
     "reduce_boolean_decision": (1, 2, agreed("reduce_boolean_decision", certainty="likely")),
     "monitored_barrier": (0, _ANY, agreed("monitored_barrier", event="barrier")),
+    "barrier": (0, 2, agreed("barrier", event="barrier", certainty="likely")),
+    "save_pretrained": (1, _ANY, Fact(raises_local=True, event="write", certainty="likely")),
+    "push_to_hub": (0, _ANY, Fact(raises_local=True, event="upload", certainty="likely")),
     "destroy_process_group": (
         0,
         1,

@@ -51,13 +51,12 @@ class Fact:
     ``main_only``: for a predicate that is true on one rank: "main" | "local_main" | "last" | "one" (any
         other single rank); for a decorator, context manager or call that runs its body or function on those
         ranks only, likewise with ``wraps``.
-    ``wraps``: "" | "decorator" | "context" | "call" | "thread": how a function argument or body is used.
-        "call" runs it at once, "thread" in another thread or process.
+    ``wraps``: how a function argument or the body of a ``with`` is used: "" | "decorator" | "context" |
+        "call" (run at once; event "thread-run": in another thread) | "thread" (when its object is started) |
+        "spawn" (as the main program of further ranks) | "handler" (some time later, by the interpreter).
     ``async_handle``: returns a handle to wait on if ``async_op=True`` (or always, for isend).
     ``raises_local``: may raise on one rank alone (files, network, trackers).
-    ``event``: a name that the life-cycle and checkpoint rules look for ("destroy", "mkdir", "rename",
-        "write", "read", "tracker-start", "tracker-end", "sync-stop", "raise-if-deferred", "signal-handler",
-        "set-device", "exit", ...).
+    ``event``: a name that rules look for ("destroy", "mkdir", ...); ``events.EVENTS`` lists them.
     ``suppresses``: a context manager that swallows exceptions (``contextlib.suppress``).
     ``noreturn``: never returns (``sys.exit``).
     ``certainty``: how sure the fact is: "definite" | "likely" | "possible".
@@ -68,6 +67,7 @@ class Fact:
     ``outputs``: arguments written in place with rank-varying data (``recv``'s tensor, ``scatter``'s output).
     ``retypes``: argument whose object becomes of type ``returns`` in place (``fully_shard``'s module).
     ``items``: canonical type names of the items of a returned tuple; "" where unknown.
+    ``callee``: where that function stands, if it is not the first argument.
     ``parts``: facts on the items of a returned tuple, where they differ: ``(rank, world_size)``.
     """
 
@@ -95,6 +95,7 @@ class Fact:
     retypes: Arg | None = None
     items: tuple[str, ...] = ()
     parts: tuple[Fact, ...] = ()
+    callee: Arg | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from .fact import Fact, TypeFacts
 
 _SEEN = varying("filesystem")
 _LISTED = varying("filesystem", raises_local=True, event="read")
-_READ = local("read", result="varying", varying="filesystem")
+_READ = local("read")  # of one file all ranks read the same
 _WRITE = local("write")
 _MKDIR = local("mkdir")
 _RENAME = local("rename")
 _REMOVE = local("remove")
 _COPY = local("write")
-_NETWORK = local("network", result="varying", varying="data")
+_NETWORK = local("network")
 _DOWNLOAD = local("download")
 _UPLOAD = local("upload")
 _TRACKER_START = local("tracker-start")
@@ -110,7 +110,6 @@ FUNCTIONS: dict[str, Fact] = {
     "imageio.mimsave": _WRITE,
     "cv2.imwrite": _WRITE,
     "matplotlib.pyplot.savefig": _WRITE,
-    "torchvision.utils.save_image": _WRITE,
     "torchaudio.save": _WRITE,
     "omegaconf.OmegaConf.save": _WRITE,
     "omegaconf.OmegaConf.load": _READ,
@@ -171,7 +170,6 @@ _STREAM = TypeFacts(
         "close": _WRITE,
         "truncate": _WRITE,
     },
-    iterate=varying("filesystem"),
 )
 
 TYPES: dict[str, TypeFacts] = {

@@ -93,8 +93,8 @@ FUNCTIONS: dict[str, Fact] = {
     "torch_xla.runtime.local_ordinal": LOCAL_RANK,
     "torch_xla.runtime.process_index": RANK,
     "torch_xla.runtime.world_size": WORLD_SIZE,
-    "torch_xla.distributed.xla_multiprocessing.spawn": Fact(wraps="thread", event="spawn"),
-    "torch_xla.launch": Fact(wraps="thread", event="spawn"),
+    "torch_xla.distributed.xla_multiprocessing.spawn": Fact(wraps="spawn", event="spawn"),
+    "torch_xla.launch": Fact(wraps="spawn", event="spawn"),
     # Ray Train
     "ray.train.torch.prepare_model": agreed(
         "DistributedDataParallel",

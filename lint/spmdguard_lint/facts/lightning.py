@@ -34,17 +34,21 @@ _BATCH_HOOK = (TRAINER, LIGHTNING_MODULE, "", "")
 _BATCH_END_HOOK = (TRAINER, LIGHTNING_MODULE, "", "", "")
 _FORWARD = exchanged("DDP.forward", event="synced-forward", certainty="likely")
 
-_STRATEGY_CALLS: dict[str, Fact] = {
+_SHARED_CALLS: dict[str, Fact] = {
     "barrier": BARRIER,
     "broadcast": agreed("broadcast", root=Arg(1, "src")),
-    "reduce": agreed("all_reduce", _G1),
     "all_gather": agreed("all_gather", _G1),
     "all_reduce": agreed("all_reduce", _G1),
+    "backward": agreed("backward", event="backward"),
+}
+
+_STRATEGY_CALLS: dict[str, Fact] = {
+    **_SHARED_CALLS,
+    "reduce": agreed("all_reduce", _G1),
     "reduce_boolean_decision": agreed("all_reduce", event="reduce-boolean"),
     "save_checkpoint": agreed("save_checkpoint", event="checkpoint-save", raises_local=True),
     "load_checkpoint": local("read"),
     "lightning_module_state_dict": exchanged("lightning_module_state_dict", certainty="possible"),
-    "backward": agreed("backward", event="backward"),
     "remove_checkpoint": local("remove", main_only="main"),
 }
 
@@ -117,8 +121,8 @@ TYPES: dict[str, TypeFacts] = {
     LIGHTNING_MODULE: TypeFacts(
         bases=(MODULE,),
         methods={
-            "log": agreed("self.log", Arg(8, "sync_dist_group"), when=Arg(7, "sync_dist")),
-            "log_dict": agreed("self.log", Arg(7, "sync_dist_group"), when=Arg(6, "sync_dist")),
+            "log": agreed("self.log", Arg(9, "sync_dist_group"), when=Arg(8, "sync_dist")),
+            "log_dict": agreed("self.log", Arg(8, "sync_dist_group"), when=Arg(7, "sync_dist")),
             "all_gather": agreed("all_gather", _G1),
             "manual_backward": agreed("backward", event="backward"),
             "backward": agreed("backward", event="backward"),
@@ -203,7 +207,7 @@ TYPES: dict[str, TypeFacts] = {
         methods=_STRATEGY_CALLS,
         attributes={
             **_IDENTITY,
-            "root_device": Fact(result="varying", varying="rank", event="device"),
+            "root_device": Fact(result="uniform", event="device"),
             "lightning_module": Fact(returns=LIGHTNING_MODULE),
         },
     ),
@@ -217,7 +221,7 @@ TYPES: dict[str, TypeFacts] = {
     ),
     FABRIC: TypeFacts(
         methods={
-            **_STRATEGY_CALLS,
+            **_SHARED_CALLS,
             "setup": exchanged("fabric.setup", returns=_WRAPPED, event="wrap-module"),
             "setup_module": exchanged("fabric.setup", returns=_WRAPPED, event="wrap-module"),
             "setup_optimizers": Fact(result="args"),

@@ -55,7 +55,8 @@ def _by_prefix(name: str) -> str | None:
         if head in TABLES.aliases:
             return TABLES.aliases[head] + name[end:]
         target = TABLES.prefixes.get(head + ".")
-        if target is not None and not (target and name.startswith(target)):  # no alias leads below itself
+        leads_below_itself = bool(target) and (name + ".").startswith(target or "")
+        if target is not None and not leads_below_itself:
             return target + name[end + 1 :]
         end = name.rfind(".", 0, end)
     return None
@@ -216,6 +217,11 @@ def unknown_attribute(name: str) -> Fact | None:
 def conventional_name(name: str) -> Fact | None:
     """The fact on a parameter or variable of which only the name is known (``local_rank``, ``is_master``)."""
     return conventions.NAMES.get(name)
+
+
+def conventional_type(name: str) -> str | None:
+    """The type that a parameter of this name has by convention (``accelerator``); weaker than an annotation."""
+    return conventions.TYPES_BY_NAME.get(name)
 
 
 def marker_tokens() -> tuple[bytes, ...]:

@@ -7,10 +7,10 @@ from .fact import Arg, Fact
 
 FUNCTIONS: dict[str, Fact] = {
     # an error inside is kept for later: no exception leaves
-    "spmdguard.rank_local": Fact(wraps="decorator", suppresses=True, event="rank-local"),
-    "spmdguard.try_or_defer": Fact(wraps="call", suppresses=True, event="rank-local"),
-    "spmdguard.deferring": Fact(wraps="context", suppresses=True, event="rank-local"),
-    "spmdguard.defer_error": Fact(event="defer"),
+    "spmdguard.rank_local": Fact(wraps="decorator", suppresses=True, event="defer"),
+    "spmdguard.try_or_defer": Fact(wraps="call", suppresses=True, event="defer"),
+    "spmdguard.deferring": Fact(wraps="context", suppresses=True, event="defer"),
+    "spmdguard.defer_error": Fact(event="defer-error"),
     "spmdguard.collective": Fact(wraps="decorator", result="arg0", event="mark-collective"),
     "spmdguard.has_deferred_error": Fact(result="varying", varying="exception", event="deferred-error"),
     "spmdguard.deferred_error": Fact(result="varying", varying="exception", event="deferred-error"),
@@ -22,11 +22,14 @@ FUNCTIONS: dict[str, Fact] = {
     "spmdguard.main_process_first": agreed("main_process_first", wraps="context", event="main-first"),
     "spmdguard.is_main_process": IS_MAIN,
     "spmdguard.save_checkpoint": agreed(
-        "save_checkpoint", wraps="call", event="checkpoint-save", invariant=(Arg(0, "directory"),)
+        "save_checkpoint",
+        callee=Arg(-1, "save_state"),
+        event="checkpoint-save",
+        invariant=(Arg(0, "directory"),),
     ),
     "spmdguard.latest_checkpoint": agreed("latest_checkpoint", certainty="likely"),
     # life cycle
-    "spmdguard.run": lifecycle("run", None, "run", wraps="call"),
+    "spmdguard.run": Fact(wraps="call", event="run"),
     "spmdguard.handshake": lifecycle("handshake", None, "handshake"),
     "spmdguard.init_process_group": lifecycle("init_process_group", None, "init"),
     "spmdguard.destroy_process_group": lifecycle("destroy_process_group", None, "destroy"),

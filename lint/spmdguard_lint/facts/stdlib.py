@@ -11,8 +11,8 @@ _RANDOM = varying("random", event="draw-random")
 _NUMPY = varying("random", event="draw-numpy")
 _EXIT = Fact(noreturn=True, event="exit")
 _HARD_EXIT = Fact(noreturn=True, event="hard-exit")
-_THREAD = Fact(wraps="thread", event="thread-run")
-_SUBMIT = Fact(wraps="thread", event="thread-run", returns="concurrent.futures.Future")
+_THREAD = Fact(wraps="call", event="thread-run")
+_SUBMIT = Fact(wraps="call", event="thread-run", returns="concurrent.futures.Future")
 _EXECUTOR = "concurrent.futures.Executor"
 _OS_RANDOM = varying("random")
 _DRAW_OBJECT = Fact(event="draw-object")
@@ -117,11 +117,11 @@ FUNCTIONS: dict[str, Fact] = {
     "secrets.randbits": _OS_RANDOM,
     "secrets.choice": _OS_RANDOM,
     # signals and exit handlers
-    "signal.signal": Fact(wraps="handler", event="signal-handler"),
+    "signal.signal": Fact(wraps="handler", event="signal-handler", callee=Arg(1, "handler")),
     "signal.alarm": Fact(event="signal-alarm"),
     "signal.setitimer": Fact(event="signal-alarm"),
     "atexit.register": Fact(wraps="handler", event="exit-handler"),
-    "weakref.finalize": Fact(wraps="handler", event="exit-handler"),
+    "weakref.finalize": Fact(wraps="handler", event="exit-handler", callee=Arg(1, "func")),
     "sys.setrecursionlimit": PURE,
     # context managers and decorators
     "contextlib.suppress": Fact(wraps="context", suppresses=True),
@@ -137,18 +137,21 @@ FUNCTIONS: dict[str, Fact] = {
     "functools.cache": Fact(wraps="decorator"),
     "functools.cached_property": Fact(wraps="decorator", event="property"),
     "functools.singledispatch": Fact(wraps="decorator"),
-    "functools.reduce": Fact(wraps="call"),
     "property": Fact(wraps="decorator", event="property"),
     "staticmethod": Fact(wraps="decorator", event="staticmethod"),
     "classmethod": Fact(wraps="decorator", event="classmethod"),
-    "map": Fact(wraps="call", event="lazy-call"),
-    "filter": Fact(wraps="call", event="lazy-call"),
     # threads and processes: another thread's collectives interleave with this one's
-    "threading.Thread": Fact(wraps="thread", event="thread-run", returns="threading.Thread"),
-    "threading.Timer": Fact(wraps="thread", event="thread-run", returns="threading.Thread"),
-    "multiprocessing.Process": Fact(wraps="thread", event="spawn", returns="threading.Thread"),
+    "threading.Thread": Fact(
+        wraps="thread", event="thread-run", returns="threading.Thread", callee=Arg(1, "target")
+    ),
+    "threading.Timer": Fact(
+        wraps="thread", event="thread-run", returns="threading.Thread", callee=Arg(1, "function")
+    ),
+    "multiprocessing.Process": Fact(
+        wraps="spawn", event="spawn", returns="threading.Thread", callee=Arg(1, "target")
+    ),
     "asyncio.to_thread": _THREAD,
-    "asyncio.run": Fact(wraps="call"),
+    "asyncio.run": Fact(result="arg0"),
     "asyncio.gather": PURE,
     "asyncio.wait": varying("order"),
     "asyncio.as_completed": varying("order"),
@@ -175,7 +178,7 @@ _POOL = TypeFacts(
         "map_async": _THREAD,
         "starmap": _THREAD,
         "imap": _THREAD,
-        "imap_unordered": Fact(wraps="thread", event="thread-run", result="varying", varying="order"),
+        "imap_unordered": Fact(wraps="call", event="thread-run", result="varying", varying="order"),
     }
 )
 
@@ -205,7 +208,7 @@ TYPES: dict[str, TypeFacts] = {
             "exception": varying("exception", event="wait"),
             "done": varying("order"),
             "running": varying("order"),
-            "add_done_callback": Fact(wraps="thread", event="thread-run"),
+            "add_done_callback": Fact(wraps="call", event="thread-run"),
         }
     ),
     "queue.Queue": TypeFacts(

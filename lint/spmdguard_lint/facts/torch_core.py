@@ -61,13 +61,14 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.random.fork_rng": Fact(wraps="context"),
     # files
     "torch.save": _SAVED,
-    "torch.load": local("read", result="varying", varying="filesystem"),
+    "torch.load": local("read"),
     "torch.jit.save": _SAVED,
     "torch.jit.load": local("read"),
     "torch.onnx.export": _SAVED,
     "torch.hub.load": local("download"),
     "torch.hub.load_state_dict_from_url": local("download"),
     "torch.hub.download_url_to_file": local("download"),
+    "torchvision.utils.save_image": _SAVED,
     "safetensors.torch.save_file": _SAVED,
     "safetensors.torch.load_file": local("read"),
     "safetensors.torch.save_model": _SAVED,
@@ -113,9 +114,9 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.utils.checkpoint.checkpoint": Fact(wraps="call"),
     "torch.utils.data.distributed.DistributedSampler": varying("data", returns=SAMPLER, event="sampler"),
     # processes
-    "torch.multiprocessing.spawn": Fact(wraps="thread", event="spawn"),
-    "torch.multiprocessing.start_processes": Fact(wraps="thread", event="spawn"),
-    "torch.multiprocessing.Process": Fact(wraps="thread", event="spawn"),
+    "torch.multiprocessing.spawn": Fact(wraps="spawn", event="spawn"),
+    "torch.multiprocessing.start_processes": Fact(wraps="spawn", event="spawn"),
+    "torch.multiprocessing.Process": Fact(wraps="spawn", event="spawn", callee=Arg(1, "target")),
 }
 
 TYPES: dict[str, TypeFacts] = {
@@ -160,7 +161,6 @@ TYPES: dict[str, TypeFacts] = {
             "load_state_dict": PURE,
             "zero_grad": PURE,
             "register_buffer": PURE,
-            "save_pretrained": local("write"),
         },
         attributes={"training": UNIFORM},
         call=PURE,
@@ -181,7 +181,7 @@ TYPES: dict[str, TypeFacts] = {
             "step": Fact(event="optimizer-step"),
             "update": PURE,
             "unscale_": PURE,
-            "get_scale": DATA,
+            "get_scale": varying("data", certainty="possible"),
         }
     ),
     "torch.Generator": TypeFacts(
@@ -255,5 +255,4 @@ ALIASES: dict[str, str] = {
     "torch._C.Generator": "torch.Generator",
     "torch.multiprocessing.spawn.spawn": "torch.multiprocessing.spawn",
     "torch.autograd.grad_mode.no_grad": "torch.no_grad",
-    "torch.utils.data.dataloader.default_collate": "torch.utils.data.default_collate",
 }

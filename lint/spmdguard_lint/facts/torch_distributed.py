@@ -138,6 +138,7 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.distributed.get_process_group_ranks": Fact(result="uniform", group=_G0, event="group-ranks"),
     "torch.distributed._rank_not_in_group": varying("group-rank", group=_G0, event="not-in-group"),
     "torch.distributed.rendezvous": local("init"),
+    "torch.distributed.TCPStore": local("init", returns="torch.distributed.TCPStore"),
     # point-to-point
     "torch.distributed.send": paired("send", _G2),
     "torch.distributed.recv": paired("recv", _G2, _TENSOR),
@@ -232,7 +233,6 @@ ALIASES: dict[str, str] = {
     "torch.distributed.all_gather_single": "torch.distributed.all_gather_into_tensor",
     "torch.distributed._reduce_scatter_base": "torch.distributed.reduce_scatter_tensor",
     "torch.distributed.reduce_scatter_single": "torch.distributed.reduce_scatter_tensor",
-    "torch.distributed.rendezvous.rendezvous": "torch.distributed.rendezvous",
 }
 
 PREFIXES: dict[str, str] = {

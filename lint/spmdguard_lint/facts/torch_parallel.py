@@ -93,9 +93,7 @@ TYPES: dict[str, TypeFacts] = {
             "load_state_dict": agreed("FSDP.load_state_dict", certainty="likely"),
             "state_dict_type": Fact(wraps="context"),
             "set_state_dict_type": Fact(),
-            "summon_full_params": agreed(
-                "summon_full_params", wraps="context", returns=MODULE, retypes=_MODULE_0
-            ),
+            "summon_full_params": agreed("summon_full_params", wraps="context"),
             "full_optim_state_dict": exchanged("full_optim_state_dict", Arg(4, "group")),
             "sharded_optim_state_dict": exchanged("sharded_optim_state_dict", Arg(2, "group")),
             "optim_state_dict": exchanged("optim_state_dict", Arg(3, "group")),
@@ -114,9 +112,7 @@ TYPES: dict[str, TypeFacts] = {
             "forward": _FORWARD_FSDP,
             "unshard": exchanged("unshard", async_handle=True),
             "reshard": Fact(),
-            "set_requires_gradient_sync": Fact(event="no-sync"),
-            "state_dict": Fact(),
-            "load_state_dict": Fact(),
+            "set_requires_gradient_sync": Fact(),
         },
         call=_FORWARD_FSDP,
         sharded=True,
@@ -163,9 +159,7 @@ TYPES: dict[str, TypeFacts] = {
     "torch.nn.SyncBatchNorm": TypeFacts(
         bases=(MODULE,),
         methods={
-            "convert_sync_batchnorm": Fact(
-                returns="torch.nn.SyncBatchNorm", retypes=_MODULE_0, event="sync-batchnorm"
-            )
+            "convert_sync_batchnorm": Fact(result="arg0", event="sync-batchnorm"),
         },
         call=exchanged("SyncBatchNorm.forward", event="synced-forward", certainty="likely"),
     ),

@@ -56,7 +56,6 @@ TYPES: dict[str, TypeFacts] = {
             "evaluate": _PREDICT,
             "predict": _PREDICT,
             "evaluation_loop": _PREDICT,
-            "prediction_loop": _PREDICT,
             "training_step": exchanged("Trainer.training_step", certainty="likely"),
             "save_model": agreed("Trainer.save_model", event="checkpoint-save", certainty="likely"),
             "_save_checkpoint": agreed("Trainer.save_checkpoint", event="checkpoint-save"),
@@ -96,7 +95,7 @@ TYPES: dict[str, TypeFacts] = {
             "world_size": WORLD_SIZE,
             "should_save": IS_MAIN,
             "should_log": IS_MAIN,
-            "device": varying("rank", event="device"),
+            "device": Fact(result="uniform", event="device"),
             "n_gpu": UNIFORM,
             "parallel_mode": UNIFORM,
             "distributed_state": Fact(returns="accelerate.PartialState"),
@@ -176,7 +175,6 @@ ALIASES: dict[str, str] = {
         "transformers.integrations.is_deepspeed_zero3_enabled"
     ),
     "torchmetrics.metric.Metric": METRIC,
-    "pytorch_lightning.metrics.Metric": METRIC,
     "torchmetrics.MetricCollection": METRIC,
     "torchmetrics.collections.MetricCollection": METRIC,
 }
