@@ -5,7 +5,8 @@ the process; 1,000 nested calls take 10 s; patterns nested 20 deep after ``case`
 doubling. CPython itself refuses 200 nested brackets and 100 levels of indentation (libcst checks the latter).
 
 Terminology: a *context* is the inside of one bracket pair, of one f-string, or of one statement. Its *chain*
-is the number of tokens since its last comma: an upper bound for the depth of the expression read there.
+is the number of tokens since its last comma: an upper bound for the depth of the expression read there. A
+bracket counts four times, because a chain of 2,000 subscripts takes the parser 30 s.
 The *depth* is the sum of the chains of all open contexts. One pass, O(length).
 """
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 MAX_BRACKETS = 200
 MAX_PATTERN_BRACKETS = 8
 MAX_CHAIN = 2_000
+BRACKET_WEIGHT = 4
 MAX_ELIF = 1_000
 
 _CODE = re.compile(
@@ -129,7 +131,10 @@ class _Scan:
         return match.end()
 
     def _push(self, kind: str, quote: str = "") -> None:
-        self._grow(self._contexts[-1])
+        top = self._contexts[-1]
+        if kind == "replacement":  # the parts of an f-string stand side by side
+            self._restart(top)
+        self._grow(top, BRACKET_WEIGHT if kind == "bracket" else 1)
         self._contexts.append(_Context(kind, quote))
 
     def _pop(self) -> None:
@@ -140,9 +145,9 @@ class _Scan:
         if kind == "bracket" or (kind == "replacement" and bracket == "}"):
             self._pop()
 
-    def _grow(self, context: _Context) -> None:
-        context.chain += 1
-        self._depth += 1
+    def _grow(self, context: _Context, weight: int = 1) -> None:
+        context.chain += weight
+        self._depth += weight
 
     def _restart(self, context: _Context) -> None:
         self._depth -= context.chain
