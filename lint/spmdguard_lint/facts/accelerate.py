@@ -28,8 +28,7 @@ PREPARED = "accelerate.Prepared"
 
 _DEVICE = Fact(result="uniform", event="device")  # its type is what code asks for; the index differs
 _MAIN_FIRST = agreed("main_process_first", wraps="context", event="main-first")
-_LOCAL_DEVICE = Fact(result="uniform", event="device")  # its type is what code asks for; the index differs
-_MAIN_FIRST = agreed("local_main_process_first", wraps="context", event="main-first")
+_LOCAL_MAIN_FIRST = agreed("local_main_process_first", wraps="context", event="main-first")
 _SPLIT = Fact(wraps="context", result="varying", varying="data", event="split")
 _LOCAL_MAIN_DECORATOR = Fact(wraps="decorator", main_only="local_main")
 _LAST_DECORATOR = Fact(wraps="decorator", main_only="last")

@@ -220,7 +220,7 @@ def conventional_name(name: str) -> Fact | None:
 
 
 def conventional_type(name: str) -> str | None:
-    """The type that a parameter of this name has by convention (``accelerator``); weaker than an annotation."""
+    """The type that a parameter of this name has by convention; weaker than an annotation."""
     return conventions.TYPES_BY_NAME.get(name)
 
 
