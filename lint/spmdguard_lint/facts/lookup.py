@@ -55,9 +55,9 @@ def _by_prefix(name: str) -> str | None:
         if head in TABLES.aliases:
             return TABLES.aliases[head] + name[end:]
         target = TABLES.prefixes.get(head + ".")
-        leads_below_itself = bool(target) and (name + ".").startswith(target or "")
-        if target is not None and not leads_below_itself:
-            return target + name[end + 1 :]
+        if target is not None:
+            there = target.startswith(head + ".") and (name + ".").startswith(target)
+            return None if there else target + name[end + 1 :]
         end = name.rfind(".", 0, end)
     return None
 
