@@ -1,0 +1,95 @@
+"""
+# swallowed-exception-around-collective (SPG202)
+
+## What it does
+Finds exception handlers that go on after a body with collectives, and collectives that depend on whether an
+exception was caught.
+
+## Why is this bad
+An exception seldom hits all ranks: one has the corrupt file, the full disk, the odd batch. The rank that
+catches it skips the rest of the body and goes on; the others are still inside the body and wait in a
+collective that this rank will not call any more. From there on the ranks are out of step: the next collective
+of one meets the previous one of the others.
+
+## Example
+```python
+import torch.distributed as dist
+
+
+def epoch(model, loader):
+    for batch in loader:
+        try:
+            loss = model(batch)
+            dist.all_reduce(loss)
+        except Exception as error:
+            print("skipping a batch:", error)
+            continue
+```
+
+## Use instead
+Keep the collective out of the try body, and give every rank something to contribute:
+
+```python
+import torch
+import torch.distributed as dist
+
+
+def epoch(model, loader):
+    for batch in loader:
+        try:
+            loss = model(batch)
+        except ValueError:
+            loss = torch.zeros(())
+        dist.all_reduce(loss)
+```
+
+An exception out of a collective itself cannot be repaired on one rank: let it pass, so that the job ends.
+
+## Known limits
+Handlers that raise again, or leave the process, are no findings. A handler for a narrow class of exception
+(`KeyError`) counts only where the body opens files or talks to a network; one that the body itself raises under
+a condition that all ranks share is taken for ordinary control flow.
+
+## Fix safety
+No fix: what a rank should contribute in place of the failed part is the author's choice.
+
+## References
+- `spmdguard.rank_local` keeps a local error for later, so that ranks stay in step
+- SPG203, the same for batches skipped after running out of memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..model import Finding
+from .registry import rule
+from .support import from_divergence, operation_text
+from .support_claims import claimed, where
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..traces.divergence import Divergence
+
+RULE = rule(
+    code="SPG202",
+    name="swallowed-exception-around-collective",
+    severity="error",
+    status="stable",
+    page=__doc__,
+)
+HELP = "keep the collective out of the `try` body, or raise again: a rank that skips it leaves the others waiting"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Handlers that go on, and branches on whether an exception was caught."""
+    for divergence in claimed(analysis.divergences, RULE.code):
+        yield from_divergence(RULE, divergence, _message(divergence), HELP)
+
+
+def _message(divergence: Divergence) -> str:
+    operation = operation_text(divergence)
+    if divergence.shape != "swallow":
+        return f"`{divergence.text}` runs only {where(divergence)}, which an exception on one rank decides"
+    return f"`{divergence.condition_text}` goes on after an exception that skips `{operation}` on this rank alone"

@@ -1,0 +1,83 @@
+"""
+# raise-under-rank-varying-condition (SPG205)
+
+## What it does
+Finds `raise` statements under a condition that some ranks meet and others do not, with collectives after them.
+
+## Why is this bad
+The check itself is right: a NaN, a bad shard, a missing key should end the job. But it ends one rank. The
+others go on to the next collective and wait there for the timeout, and what they print when it comes ("NCCL
+watchdog timeout") buries the one message that says what happened.
+
+## Example
+```python
+import torch
+import torch.distributed as dist
+
+
+def step(model, batch):
+    loss = model(batch)
+    if torch.isnan(loss):
+        raise ValueError("loss became NaN")
+    dist.all_reduce(loss)
+    return loss
+```
+
+## Use instead
+Share the verdict first, so that every rank raises:
+
+```python
+import torch
+import torch.distributed as dist
+
+
+def step(model, batch):
+    loss = model(batch)
+    bad = torch.isnan(loss).int()
+    dist.all_reduce(bad, op=dist.ReduceOp.MAX)
+    if bad.item():
+        raise ValueError("loss became NaN")
+    dist.all_reduce(loss)
+    return loss
+```
+
+## Known limits
+A `raise` that its own function catches is followed to the handler. Checks that are the same on every rank
+(arguments, configuration, the world size) are no findings. An `assert` is reported with certainty `possible`
+only. A launcher that kills all ranks when one fails (torchrun does, after some seconds) turns the hang into a
+late end; the finding is still worth reading, since the message of the failing rank is then the last to be seen.
+
+## Fix safety
+No fix: the agreement costs a collective.
+
+## References
+- `spmdguard.rank_local` and `sync_should_stop`: the error is kept, ranks meet, then the original is raised
+- [torchelastic error propagation](https://docs.pytorch.org/docs/stable/elastic/errors.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..model import Finding
+from .registry import rule
+from .support import from_divergence
+from .support_claims import awaited, claimed, where
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
+RULE = rule(
+    code="SPG205", name="raise-under-rank-varying-condition", severity="warning", status="stable", page=__doc__
+)
+HELP = "share the verdict before raising (all_reduce a flag), or defer the error with `@rank_local`"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Exits by a raise."""
+    for divergence in claimed(analysis.divergences, RULE.code):
+        message = (
+            f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {awaited(divergence)}"
+        )
+        yield from_divergence(RULE, divergence, message, HELP)

@@ -1,0 +1,77 @@
+"""
+# filesystem-dependent-branch (SPG304)
+
+## What it does
+Finds collectives that depend on what a rank sees in the file system.
+
+## Why is this bad
+Local disks differ from host to host, a network file system shows a new file to one client seconds before
+another, and a file may appear between two ranks' looks. The rank that finds the checkpoint loads it, with all
+the collectives of loading; the one that does not starts afresh.
+
+## Example
+```python
+import os
+
+import torch.distributed as dist
+
+
+def resume(path, state):
+    if os.path.exists(path):
+        dist.broadcast(state, src=0)
+        return True
+    return False
+```
+
+## Use instead
+Let one rank look, and share what it saw:
+
+```python
+import os
+
+import torch.distributed as dist
+
+
+def resume(path, state):
+    seen = [os.path.exists(path) if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(seen, src=0)
+    if seen[0]:
+        dist.broadcast(state, src=0)
+        return True
+    return False
+```
+
+## Known limits
+A file that every rank surely sees alike (part of the installed package, written before the launch) is reported
+too: nothing in the code says so. Mark the assignment with `# spmdguard: uniform`, or the branch with
+`# spmdguard: ignore[SPG304] -- reason`.
+
+## Fix safety
+No fix.
+
+## References
+- [NFS attribute caching, nfs(5)](https://man7.org/linux/man-pages/man5/nfs.5.html)
+- SPG503, reading what another rank has just written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..model import Finding
+from .registry import rule
+from .support import from_divergence
+from .support_claims import claimed, decided
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
+RULE = rule(code="SPG304", name="filesystem-dependent-branch", severity="warning", status="stable", page=__doc__)
+HELP = "let rank 0 look and broadcast what it saw, or all_reduce the answers"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Branches and exits that the file system decides."""
+    for divergence in claimed(analysis.divergences, RULE.code):
+        yield from_divergence(RULE, divergence, decided(divergence, "the file system as each rank sees it"), HELP)

@@ -1,0 +1,78 @@
+"""
+# rank-varying-trip-count (SPG401)
+
+## What it does
+Finds `for` loops that call collectives and may run a different number of times on different ranks.
+
+## Why is this bad
+A rank whose loop ends a round earlier goes on to the collective behind the loop, or to the end of the program,
+while the others call the loop's collective once more. Shards that do not divide evenly, files split with
+`files[rank::world_size]`, a filter on the samples, a loader without `drop_last`: the last round is enough.
+
+## Example
+```python
+import torch.distributed as dist
+
+
+def evaluate(files, score):
+    mine = files[dist.get_rank() :: dist.get_world_size()]
+    for file in mine:
+        dist.all_reduce(score(file))
+```
+
+## Use instead
+Give every rank the same number of rounds, and reduce once behind the loop where the result allows it:
+
+```python
+import torch
+import torch.distributed as dist
+
+
+def evaluate(files, score):
+    mine = files[dist.get_rank() :: dist.get_world_size()]
+    total = torch.zeros(())
+    for file in mine:
+        total += score(file)
+    dist.all_reduce(total)
+```
+
+`DistributedSampler` pads or drops to equal lengths; `Join` lets ranks with fewer batches shadow the others.
+
+## Known limits
+The length of a loader or a list is taken to be the same on every rank unless something in the code says
+otherwise: a share by rank, a filter on data, a generator over local files. Loops inside `Join` or
+`join_uneven_inputs` are no findings.
+
+## Fix safety
+No fix.
+
+## References
+- [DDP with uneven inputs](https://docs.pytorch.org/tutorials/advanced/generic_join.html)
+- [DistributedSampler](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..model import Finding
+from .registry import rule
+from .support import from_divergence
+from .support_claims import claimed
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
+RULE = rule(code="SPG401", name="rank-varying-trip-count", severity="error", status="stable", page=__doc__)
+HELP = "give every rank the same number of rounds (DistributedSampler, drop_last, a min-reduced count), or use Join"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """For loops whose length differs between ranks."""
+    for divergence in claimed(analysis.divergences, RULE.code):
+        message = (
+            f"`{divergence.condition_text}` may run a different number of times on each rank, "
+            f"and each round calls `{divergence.text}`"
+        )
+        yield from_divergence(RULE, divergence, message, HELP)
