@@ -10,10 +10,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .interpreter.machine import Machine
 from .model import Finding, Location, Site
+from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, find_divergences
 from .traces.nodes import Branch, Call, Loop, Tree, Try
 from .traces.terms import subtrees
@@ -38,6 +40,11 @@ class Root:
     @property
     def name(self) -> str:
         return self.function.qualname if self.function is not None else self.module.name
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What stands in the tree at all."""
+        return contents_of(self.tree)
 
 
 @dataclass

@@ -1,0 +1,143 @@
+"""
+# reraise-before-destroy-process-group (SPG601)
+
+## What it does
+Finds an error kept by one rank that is raised while the process group still lives and the other ranks have
+a barrier, a collective or `destroy_process_group` before them.
+
+## Why is this bad
+The rank that has the error leaves there. The others come to the next collective, or to the teardown, and wait
+for it until the timeout; the error they then report is a communication error, not the one that was kept.
+
+## Example
+```python
+import torch.distributed as dist
+from spmdguard import raise_if_deferred_error
+
+def finish():
+    raise_if_deferred_error()
+    dist.barrier()
+    dist.destroy_process_group()
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+from spmdguard import raise_if_deferred_error
+
+def finish():
+    dist.barrier()
+    dist.destroy_process_group()
+    raise_if_deferred_error()
+```
+
+## Known limits
+A stored exception is recognised where it was bound by an `except` clause of the code read here; one that
+comes out of a list or a queue is not. What a library does after your function returns is not seen.
+
+## Fix safety
+No fix.
+
+## References
+- The order of a run: `docs/concepts.md`
+- https://docs.pytorch.org/docs/stable/distributed.html#shutdown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op
+from ..traces.sequence import Walk, Where, in_handler
+from .support_events import counts, finding, is_default_group, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+
+RULE = rule(
+    code="SPG601",
+    name="reraise-before-destroy-process-group",
+    severity="error",
+    status="stable",
+    page=__doc__,
+)
+
+_ALIVE: Hashable = frozenset()
+_DEAD: Hashable = "dead"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report every raise of a kept error that is followed by something the other ranks wait in."""
+    for root in reading(analysis):
+        contents = root.contents
+        if "raise-if-deferred" in contents.events or "raise" in contents.jumps:
+            walk = _Raises()
+            walk.run(root.tree, _ALIVE)
+            yield from walk.found.values()
+
+
+class _Raises(Walk):
+    """State: the raises passed since, with the way there; or that the group is gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[Node, Finding] = {}
+        self.ways: dict[Node, Where | None] = {}
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        if isinstance(node, Event) and node.name == "raise-if-deferred":
+            return self._passed(node, state, where)
+        if not isinstance(node, Op) or not counts(node):
+            return state
+        if node.name == "init_process_group":
+            return _ALIVE
+        if isinstance(state, frozenset):
+            for raised in state:
+                self._report(raised, node)
+            if node.name == "destroy_process_group" and is_default_group(node):
+                return _DEAD
+            return _ALIVE
+        return state
+
+    def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
+        raised = _stored_raise(node.orelse if holds else node.then)
+        if raised is not None and in_handler(where) is None:
+            return self._passed(raised, state, where)
+        return state
+
+    def _passed(self, node: Node, state: Hashable, where: Where | None) -> Hashable:
+        self.ways.setdefault(node, where)
+        return state | {node} if isinstance(state, frozenset) else state
+
+    def _report(self, raised: Node, operation: Op) -> None:
+        if raised in self.found:
+            return
+        text = raised.text if isinstance(raised, (Event, Jump)) else ""
+        what = (
+            "`destroy_process_group`" if operation.name == "destroy_process_group" else "the next collective"
+        )
+        self.found[raised] = finding(
+            RULE,
+            raised,
+            f"`{text}` raises on the rank that kept an error, before `{operation.text}` of all ranks",
+            f"raise it after the process group is destroyed: the other ranks wait for this one in {what}",
+            certainty="definite" if isinstance(raised, Event) else "likely",
+            steps=[(operation.place, f"`{operation.text}` is reached by the ranks without an error")],
+            where=self.ways[raised],
+            diverging=(f"{text}  # leaves",),
+            others=(f"{operation.text}  # waits",),
+        )
+
+
+def _stored_raise(arm: list[Node]) -> Jump | None:
+    """The jump that raises an exception kept from an earlier except clause, standing in an arm."""
+    for node in arm:
+        if isinstance(node, Jump) and node.kind == "raise" and node.value is not None:
+            value = node.value
+            if value.tag in ("sym", "ite") and any(t.kind == "exception" for t in value.taint):
+                return node
+    return None

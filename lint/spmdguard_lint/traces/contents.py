@@ -1,0 +1,50 @@
+"""What stands in a trace tree at all, so that a rule reads only the trees that concern it.
+
+Cost: one visit per node, once per root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .nodes import Event, Fallible, Jump, Loop, Op, Region, Tree
+from .terms import subtrees
+
+
+@dataclass
+class Contents:
+    """Names of the events and operations of a tree, and which other nodes it has."""
+
+    events: set[str] = field(default_factory=set)
+    ops: set[str] = field(default_factory=set)
+    regions: set[str] = field(default_factory=set)
+    jumps: set[str] = field(default_factory=set)
+    num_loops: int = 0
+    io: bool = False
+
+    @property
+    def defers(self) -> bool:
+        """Whether an exception may be kept for later in it."""
+        return "deferred" in self.regions or "defer-error" in self.events
+
+
+def contents_of(tree: Tree) -> Contents:
+    """The contents of a tree, nested trees included."""
+    found = Contents()
+    stack = [tree]
+    while stack:
+        for node in stack.pop():
+            if isinstance(node, Event):
+                found.events.add(node.name)
+            elif isinstance(node, Op):
+                found.ops.add(node.name)
+            elif isinstance(node, Region):
+                found.regions.add(node.kind)
+            elif isinstance(node, Jump):
+                found.jumps.add(node.kind)
+            elif isinstance(node, Loop):
+                found.num_loops += 1
+            elif isinstance(node, Fallible):
+                found.io = found.io or node.io
+            stack.extend(subtrees(node))
+    return found

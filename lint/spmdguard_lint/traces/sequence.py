@@ -1,0 +1,372 @@
+"""Walk a trace tree in execution order, path by path: what has happened before, and what comes after.
+
+Terminology: a *path* is a rule's own state together with the *facts* assumed on the way (which opaque
+conditions held). A ``Walk`` moves a set of paths through a tree; a rule overrides ``visit`` (what a node does
+to its state) and ``choose`` (what an arm does). ``Where`` is the chain of nodes around the current one.
+With a rank given, conditions on the rank are decided, so that correlated branches agree.
+
+Approximations: a for loop runs at least once; facts made in a loop's round are forgotten at its end; more
+than ``MAX_PATHS`` paths lose their facts. A handler is entered from every state that its body passed through.
+Cost: linear in nodes times paths, bounded by ``MAX_STEPS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import NamedTuple
+
+from ..values.evaluate import Valuation, rank_dependent, truth
+from ..values.value import Value
+from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from .terms import TooLarge, catches
+
+MAX_PATHS = 40
+MAX_STEPS = 60_000
+
+Facts = frozenset[tuple[Hashable, bool]]
+NO_FACTS: Facts = frozenset()
+
+
+class Path(NamedTuple):
+    """A rule's state and the conditions assumed."""
+
+    state: Hashable
+    facts: Facts = NO_FACTS
+
+
+Paths = frozenset[Path]
+NOWHERE: Paths = frozenset()
+Flow = dict[str, Paths]
+
+
+class Where:
+    """The chain of nodes around a node, innermost first; ``part`` tells which subtree of each."""
+
+    __slots__ = ("handler", "node", "outer", "part")
+
+    def __init__(self, node: Node, part: str, outer: Where | None, handler: Handler | None = None) -> None:
+        self.node = node
+        self.part = part
+        self.outer = outer
+        self.handler = handler
+
+    def __iter__(self) -> Iterator[Where]:
+        current: Where | None = self
+        while current is not None:
+            yield current
+            current = current.outer
+
+
+def around(where: Where | None) -> Iterator[Where]:
+    """The chain, empty at the root."""
+    return iter(where) if where is not None else iter(())
+
+
+def calls_of(where: Where | None) -> tuple[Call, ...]:
+    """The followed calls that lead here, outermost first."""
+    return tuple(reversed([w.node for w in around(where) if isinstance(w.node, Call)]))
+
+
+def in_handler(where: Where | None) -> Where | None:
+    """The innermost except clause or exceptional finally block around a node."""
+    return next((w for w in around(where) if w.part in ("handler", "unwinding")), None)
+
+
+class Walk:
+    """Moves paths through a tree; override ``visit`` and ``choose``."""
+
+    def __init__(self, *, rank: int | None = None, world: int = 2, local: int = 2) -> None:
+        self.rank = rank
+        self.world = world
+        self.local = local
+        self.left = MAX_STEPS
+        self.tries: list[set[tuple[Path, str]]] = []
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        """The state after an operation, event or fallible call."""
+        return state
+
+    def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
+        """The state at the start of an arm; None where the rule knows that no path leads there."""
+        return state
+
+    def jump(self, node: Jump, state: Hashable, where: Where | None) -> Hashable:
+        """The state with which a jump is made."""
+        return state
+
+    def back(self, node: Loop, state: Hashable, where: Where | None) -> Hashable:
+        """The state at the start of another round of a loop."""
+        return state
+
+    def enter(self, node: Call, state: Hashable, where: Where | None) -> Hashable:
+        """The state at the start of a followed call."""
+        return state
+
+    def run(self, tree: Tree, state: Hashable) -> Flow:
+        """Walk a root's tree; gives the paths by the way they leave it."""
+        try:
+            return self.tree(tree, frozenset({Path(state)}), None)
+        except TooLarge:
+            return {}
+
+    def tree(self, nodes: Tree, paths: Paths, where: Where | None) -> Flow:
+        """Walk nodes in order."""
+        flow: Flow = {}
+        for node in nodes:
+            if not paths:
+                break
+            self.left -= len(paths)
+            if self.left < 0:
+                raise TooLarge
+            step = self._node(node, paths, where)
+            paths = step.pop("fall", NOWHERE)
+            add(flow, step)
+        if paths:
+            add(flow, {"fall": paths})
+        return flow
+
+    def _node(self, node: Node, paths: Paths, where: Where | None) -> Flow:
+        if isinstance(node, (Op, Event, Fallible)):
+            if self.tries and not isinstance(node, Event):
+                self.tries[-1].update((path, "") for path in paths)
+            return {"fall": self._moved(paths, lambda s: self.visit(node, s, where))}
+        if isinstance(node, Branch):
+            return self._branch(node, paths, where)
+        if isinstance(node, Jump):
+            return self._jump(node, paths, where)
+        if isinstance(node, Call):
+            return self._call(node, paths, where)
+        if isinstance(node, Loop):
+            return self._loop(node, paths, where)
+        if isinstance(node, Try):
+            return self._try(node, paths, where)
+        if isinstance(node, Region):
+            return self._region(node, paths, where)
+        if isinstance(node, Yielded):
+            return self._yielded(node, paths, where)
+        return {"fall": paths}
+
+    def _moved(self, paths: Paths, change: Callable[[Hashable], Hashable]) -> Paths:
+        moved = ((change(path.state), path.facts) for path in paths)
+        return limited(Path(state, facts) for state, facts in moved if state is not None)
+
+    def known(self, condition: Value, path: Path) -> bool | None:
+        """Whether a condition holds on a path; None when it may or may not."""
+        if self.rank is None and rank_dependent(condition):
+            return dict(path.facts).get(condition.key)
+        at = Valuation(self.rank or 0, self.world, self.local, dict(path.facts))
+        try:
+            return truth(condition, at)
+        except TypeError:
+            return None
+
+    def _branch(self, node: Branch, paths: Paths, where: Where | None) -> Flow:
+        arms: list[tuple[bool, list[Path]]] = [(True, []), (False, [])]
+        split = False
+        for path in paths:
+            known = self.known(node.condition, path)
+            split = split or known is None
+            for holds, chosen in arms:
+                if known is not None and known is not holds:
+                    continue
+                state = self.choose(node, holds, path.state, where)
+                if state is not None:
+                    chosen.append(
+                        Path(
+                            state,
+                            path.facts if known is holds else assumed(path.facts, node.condition, holds),
+                        )
+                    )
+        results = [
+            self.tree(
+                node.then if holds else node.orelse,
+                limited(chosen),
+                Where(node, "then" if holds else "else", where),
+            )
+            for holds, chosen in arms
+        ]
+        if split and all(set(result) <= {"fall"} for result in results):
+            plain = [frozenset(p.state for p in result.get("fall", NOWHERE)) for result in results]
+            before = frozenset(p.state for p in paths)
+            if plain[0] == plain[1] == before:
+                return {"fall": paths}
+        flow: Flow = {}
+        for result in results:
+            add(flow, result)
+        return flow
+
+    def _jump(self, node: Jump, paths: Paths, where: Where | None) -> Flow:
+        paths = self._moved(paths, lambda s: self.jump(node, s, where))
+        if node.kind in ("raise", "exit", "assert"):
+            name = node.exception or ("SystemExit" if node.kind == "exit" else "")
+            if self.tries:
+                self.tries[-1].update((path, name or "?") for path in paths)
+                return {}
+            return {"raise": paths}
+        kinds = {"return": "ret", "break": "brk", "continue": "cont", "end": "end"}
+        return {kinds[node.kind]: paths}
+
+    def _call(self, node: Call, paths: Paths, where: Where | None) -> Flow:
+        paths = self._moved(paths, lambda s: self.enter(node, s, where))
+        flow = self.tree(node.body, paths, Where(node, "body", where))
+        result: Flow = {}
+        for kind, leaving in flow.items():
+            if kind in ("ret", "brk", "cont", "end"):
+                kind = "fall"
+            elif kind == "y-brk" and node.mode == "generator":
+                kind = "fall"
+            elif kind.startswith("y-"):
+                kind = kind[2:]
+            add(result, {kind: leaving})
+        return result
+
+    def _yielded(self, node: Yielded, paths: Paths, where: Where | None) -> Flow:
+        flow = self.tree(node.body, paths, Where(node, "body", where))
+        result: Flow = {}
+        for kind, leaving in flow.items():
+            if kind == "cont" and node.form == "for":
+                kind = "fall"
+            elif kind not in ("fall", "raise"):
+                kind = "y-" + kind
+            add(result, {kind: leaving})
+        return result
+
+    def _region(self, node: Region, paths: Paths, where: Where | None) -> Flow:
+        if node.kind == "thread":
+            return {"fall": paths}
+        if node.kind != "deferred":
+            return self.tree(node.body, paths, Where(node, "body", where))
+        self.tries.append(set())
+        flow = self.tree(node.body, paths, Where(node, "body", where))
+        raised = self.tries.pop()
+        add(flow, {"fall": limited(path for path, _ in raised)})
+        return flow
+
+    def _loop(self, node: Loop, paths: Paths, where: Where | None) -> Flow:
+        inside = Where(node, "body", where)
+        flow: Flow = {}
+        ended: Paths = NOWHERE
+        heads: Paths = NOWHERE
+        coming = paths
+        entry = frozenset.intersection(*(p.facts for p in paths)) if paths else NO_FACTS
+        while not coming <= heads:
+            coming = coming - heads
+            heads = heads | coming
+            step = self.tree(node.body, coming, inside)
+            again = step.pop("fall", NOWHERE) | step.pop("cont", NOWHERE)
+            ended = ended | step.pop("end", NOWHERE)
+            if node.form != "while":
+                ended = ended | again
+            add(flow, step)
+            after = self._moved(again, lambda s: self.back(node, s, where))
+            coming = limited(Path(p.state, p.facts & entry) for p in after)
+        if node.form != "while" and not ended and not flow.get("brk"):
+            ended = paths
+        broken = flow.pop("brk", NOWHERE)
+        if broken and count_breaks(node.body) == 1:
+            key = ("sym", (node.place, "break"))
+            broken = frozenset(Path(p.state, p.facts | {(key, True)}) for p in broken)
+            ended = frozenset(Path(p.state, p.facts | {(key, False)}) for p in ended)
+        if node.orelse:
+            step = self.tree(node.orelse, limited(ended), Where(node, "orelse", where))
+            ended = step.pop("fall", NOWHERE)
+            add(flow, step)
+        add(flow, {"fall": broken | ended})
+        return flow
+
+    def _try(self, node: Try, paths: Paths, where: Where | None) -> Flow:
+        self.tries.append(set())
+        flow = self.tree(node.body, paths, Where(node, "body", where))
+        raised = self.tries.pop()
+        uncaught: set[tuple[Path, str]] = set()
+        self.tries.append(uncaught)
+        if node.orelse and "fall" in flow:
+            step = self.tree(node.orelse, flow.pop("fall"), Where(node, "orelse", where))
+            add(flow, step)
+        left = raised
+        for handler in node.handlers:
+            caught = {(p, n) for p, n in left if n in ("", "?") or catches(handler, n)}
+            if catches_all(handler):
+                left = left - caught
+            else:
+                left = {(p, n) for p, n in left if (p, n) not in caught or n in ("", "?")}
+            step = self.tree(
+                handler.body, limited(p for p, _ in caught), Where(node, "handler", where, handler)
+            )
+            add(flow, step)
+        self.tries.pop()
+        uncaught |= left
+        if node.final:
+            flow = self._final(node, flow, where)
+            escaping = limited(path for path, _ in uncaught)
+            step = self.tree(node.final, escaping, Where(node, "unwinding", where))
+            fall = step.pop("fall", NOWHERE)
+            add(flow, step)
+            uncaught = {(path, "?") for path in fall}
+        if uncaught:
+            if self.tries:
+                self.tries[-1].update(uncaught)
+            else:
+                add(flow, {"raise": limited(path for path, _ in uncaught)})
+        return flow
+
+    def _final(self, node: Try, flow: Flow, where: Where | None) -> Flow:
+        result: Flow = {}
+        for kind, paths in flow.items():
+            part = "unwinding" if kind == "raise" else "final"
+            step = self.tree(node.final, paths, Where(node, part, where))
+            fall = step.pop("fall", NOWHERE)
+            add(step, {kind: fall})
+            add(result, step)
+        return result
+
+
+def add(flow: Flow, more: Flow) -> None:
+    """Join two flows."""
+    for kind, paths in more.items():
+        if paths:
+            flow[kind] = limited(flow.get(kind, NOWHERE) | paths)
+
+
+def limited(paths: Iterable[Path]) -> Paths:
+    """The paths, without their facts where they are too many."""
+    found = frozenset(paths)
+    if len(found) > MAX_PATHS:
+        found = frozenset(Path(path.state) for path in found)
+    return found
+
+
+def assumed(facts: Facts, condition: Value, holds: bool) -> Facts:
+    """The facts after a condition was found to hold or not."""
+    more: set[tuple[Hashable, bool]] = set()
+    stack = [(condition, holds)]
+    while stack:
+        value, truth_value = stack.pop()
+        if value.tag == "expr" and value.data[0] == "not":
+            stack.append((value.data[1][0], not truth_value))
+        elif value.tag == "expr" and value.data[0] == ("and" if truth_value else "or"):
+            stack.extend((operand, truth_value) for operand in value.data[1])
+        else:
+            more.add((value.key, truth_value))
+    return facts | more
+
+
+def catches_all(handler: Handler) -> bool:
+    """Whether no ordinary exception passes a clause."""
+    return not handler.names or any(name in ("Exception", "BaseException") for name in handler.names)
+
+
+def count_breaks(tree: Tree) -> int:
+    """How many break statements leave the loop whose body this is."""
+    total = 0
+    for node in tree:
+        if isinstance(node, Jump) and node.kind == "break":
+            total += 1
+        elif isinstance(node, Branch):
+            total += count_breaks(node.then) + count_breaks(node.orelse)
+        elif isinstance(node, Try):
+            parts = [node.body, *(h.body for h in node.handlers), node.orelse, node.final]
+            total += sum(count_breaks(part) for part in parts)
+        elif isinstance(node, (Region, Yielded)):
+            total += count_breaks(node.body)
+    return total
