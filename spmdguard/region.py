@@ -6,8 +6,12 @@ thread begins. Threads started by a region, and work it submits to a thread pool
 
 from __future__ import annotations
 
+import functools
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
+from typing import Any
 
 from spmdguard.group import guard
 
@@ -20,6 +24,7 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.regions: list[str] = []
         self.collectives: list[str] = []
+        self.submits = False
 
 
 thread = _Thread()
@@ -68,4 +73,42 @@ def describe_region() -> str | None:
     return f"{text}, collective {here.collectives[-1]!r}" if here.collectives else text
 
 
+def _run_inside(name: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    with opened(name):
+        return call(*args, **kwargs)
+
+
+def inherit_regions() -> None:
+    """Let threads started inside a region, and work submitted to a thread pool there, be inside it too.
+
+    A pool's worker outlives the region that happened to start it, so work inherits when it is submitted and
+    the worker itself does not.
+    """
+    start = threading.Thread.start
+    submit: Any = ThreadPoolExecutor.submit
+
+    @functools.wraps(start)
+    def start_inside(self: threading.Thread) -> None:
+        regions = thread.regions
+        if regions and not thread.submits:
+            run: Any = functools.partial(_run_inside, regions[-1], self.run)
+            self.run = run  # type: ignore[method-assign]  # shadows the method on this thread object only
+        start(self)
+
+    @functools.wraps(submit)
+    def submit_inside(self: ThreadPoolExecutor, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        regions = thread.regions
+        if not regions:
+            return submit(self, fn, *args, **kwargs)
+        thread.submits = True
+        try:
+            return submit(self, _run_inside, regions[-1], fn, *args, **kwargs)
+        finally:
+            thread.submits = False
+
+    threading.Thread.start = start_inside  # type: ignore[method-assign]
+    ThreadPoolExecutor.submit = submit_inside  # type: ignore[method-assign, assignment]
+
+
 guard.find_region = describe_region
+guard.on_install.append(inherit_regions)

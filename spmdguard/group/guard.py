@@ -39,6 +39,7 @@ def _no_region() -> str | None:
 
 
 find_region: Callable[[], str | None] = _no_region
+on_install: list[Callable[[], None]] = []
 
 
 def refuse(operation: str, group: Any) -> CollectiveInRankLocalError:
@@ -83,6 +84,8 @@ def _install(c10d: Any) -> None:
         installed, switch_on = "off", _never
         return
     _wrap_creators(c10d)
+    for also in on_install:
+        also()
     pair = _dispatch_switch() if wanted in ("", "dispatch") else None
     if pair is not None:
         switch_on, switch_off = pair

@@ -1,0 +1,119 @@
+"""The warm process: read a request a line, fork its ranks, wait for them, answer a line.
+
+Runs as ``python -m runtime.processes.fork_server``. A forked rank leaves the serving loop and runs its
+scenario at the top of the stack, so that it ends the way a script ends: exception hook, ``atexit``, finalisation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch.distributed
+import torch.nn.parallel  # noqa: F401 - warm
+
+Job = Callable[[], None]
+
+
+def free_port() -> int:
+    """A TCP port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def serve() -> Job:
+    """Answer requests until the input ends; in a forked rank, return what it has to do."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    os.write(answers, b"ready\n")
+    for line in iter(sys.stdin.buffer.readline, b""):
+        request = json.loads(line)
+        folder = Path(tempfile.mkdtemp())
+        started_s = time.monotonic()
+        pids = {}
+        port = free_port()
+        for rank in range(request["ranks"]):
+            pid = os.fork()
+            if pid == 0:
+                os.close(answers)
+                return become_rank(request, rank, port, folder)
+            pids[pid] = rank
+        answer = wait(pids, request["timeout_s"], started_s, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.write(answers, json.dumps(answer).encode() + b"\n")
+    sys.exit(0)
+
+
+def become_rank(request: dict[str, Any], rank: int, port: int, folder: Path) -> Job:
+    """Give a forked process its streams, environment and job."""
+    os.setpgid(0, 0)
+    for number, name in ((1, "out"), (2, "err")):
+        handle = os.open(folder / f"{name}{rank}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(handle, number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.environ.update(
+        RANK=str(rank),
+        LOCAL_RANK=str(rank),
+        WORLD_SIZE=str(request["ranks"]),
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        **request["env"],
+    )
+    if request["folder"] is not None:
+        os.chdir(request["folder"])
+    module, _, name = request["scenario"].partition(":")
+    arguments = request["arguments"]
+    return lambda: getattr(importlib.import_module(f"runtime.scenarios.{module}"), name)(**arguments)
+
+
+def wait(pids: dict[int, int], timeout_s: float, started_s: float, folder: Path) -> dict[str, Any]:
+    """Wait for every rank, kill what is left at the timeout, count what the ranks left behind."""
+    ended: dict[int, tuple[int | None, float]] = {}
+    while len(ended) < len(pids):
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        now_s = time.monotonic() - started_s
+        if pid:
+            ended[pid] = (os.waitstatus_to_exitcode(status), now_s)
+        elif now_s > timeout_s:
+            for hung in set(pids) - set(ended):
+                os.kill(hung, signal.SIGKILL)
+                os.waitpid(hung, 0)
+                ended[hung] = (None, now_s)
+        else:
+            time.sleep(0.01)
+    num_left_over = 0
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+            num_left_over += 1
+    return {
+        "seconds": time.monotonic() - started_s,
+        "num_left_over": num_left_over,
+        "ranks": [
+            {
+                "rank": rank,
+                "code": ended[pid][0],
+                "seconds": ended[pid][1],
+                "out": (folder / f"out{rank}").read_text(errors="replace"),
+                "err": (folder / f"err{rank}").read_text(errors="replace"),
+            }
+            for pid, rank in pids.items()
+        ],
+    }
+
+
+if __name__ == "__main__":
+    job = serve()
+    job()

@@ -1,0 +1,69 @@
+"""Guarantee 4: a collective begun inside rank-local work does not start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .processes import Zygote
+
+pytestmark = pytest.mark.processes
+MECHANISMS = ("dispatch", "mode")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_kind_of_collective_is_refused(zygote: Zygote, mechanism: str) -> None:
+    """Every public collective, functional ones, sub-groups, threads: none starts; the ranks still meet."""
+    ended = zygote.run(
+        "guarding:every_kind", ranks=2, timeout_s=60, env={"SPMDGUARD_REGION_GUARD": mechanism}
+    )
+    assert ended.codes == [0, 0], ended.report()
+    for each in ended.ranks:
+        *kinds, last = each.out.splitlines()
+        assert f"mechanism: {mechanism}" == last
+        assert [line for line in kinds if ": refused " not in line or not line.endswith("began 0")] == []
+        assert len(kinds) == 27
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_wrapped_models_and_checkpoints_are_refused(zygote: Zygote, tmp_path: Path, mechanism: str) -> None:
+    """DDP forward and backward, FSDP2 forward and a DCP save inside rank-local work do not communicate."""
+    ended = zygote.run(
+        "guarding:models",
+        ranks=2,
+        timeout_s=60,
+        env={"SPMDGUARD_REGION_GUARD": mechanism},
+        folder=tmp_path,
+    )
+    assert ended.codes == [0, 0], ended.report()
+    for each in ended.ranks:
+        lines = each.out.splitlines()
+        assert len(lines) == 4
+        assert [line for line in lines if ": refused " not in line] == []
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_regions_do_not_leak(zygote: Zygote, mechanism: str) -> None:
+    """Other tasks, consumers of rank-local generators, pools and the time after a region may communicate."""
+    ended = zygote.run(
+        "guarding:outside_regions", ranks=2, timeout_s=60, env={"SPMDGUARD_REGION_GUARD": mechanism}
+    )
+    assert ended.codes == [0, 0], ended.report()
+    expected = [
+        "pool opened in a region: ran None",
+        "task beside a rank-local one: ran None",
+        "consumer of a rank-local generator: ran None",
+        "region that submits to an old pool: refused allreduce",
+        "afterwards: ran None",
+    ]
+    assert [expected, expected] == [each.out.splitlines() for each in ended.ranks]
+
+
+def test_tensor_work_in_regions_is_untouched(zygote: Zygote) -> None:
+    """Operators, higher-order operators, autograd, transforms, compile and export work in a region."""
+    ended = zygote.run("guarding:tensor_work", ranks=1, timeout_s=100)
+    assert ended.codes == [0], ended.report()
+    lines = ended[0].out.splitlines()
+    assert len(lines) == 9
+    assert [line for line in lines if not line.endswith(": ran None")] == []
