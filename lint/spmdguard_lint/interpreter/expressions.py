@@ -340,9 +340,22 @@ def _yield(frame: Frame, node: ast.Yield) -> Value:
 
 
 def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
+    if frame.yield_hook is not None and frame.state is not None:
+        from .loops import execute_for
+
+        execute_for(frame, _each_yielded(node))
+        return symbol(("sent", frame.place(node)))
     value = evaluate(frame, node.value)
     frame.yielded.append(value)
     return symbol(("sent", frame.place(node)), value.taint)
+
+
+def _each_yielded(node: ast.YieldFrom) -> ast.For:
+    """``for item in iterable: yield item``, which is what delegating comes to for the caller's loop."""
+    target = ast.copy_location(ast.Name("<item>", ast.Store()), node)
+    item = ast.copy_location(ast.Name("<item>", ast.Load()), node)
+    statement = ast.copy_location(ast.Expr(ast.copy_location(ast.Yield(item), node)), node)
+    return ast.copy_location(ast.For(target, node.value, [statement], [], None), node)
 
 
 def truthiness(frame: Frame, node: ast.expr) -> Value:

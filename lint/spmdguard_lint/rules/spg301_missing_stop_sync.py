@@ -1,0 +1,235 @@
+"""
+# missing-stop-sync (SPG301)
+
+## What it does
+Finds loops that call collectives and keep errors for later (`@rank_local`, `try_or_defer`, `deferring`,
+`defer_error`) but never agree on whether to stop, and loops that one rank leaves because of its own error.
+
+## Why is this bad
+A kept error that nobody asks for lets training run to its end in an error that is hours old. A rank that asks
+for itself alone (`if has_deferred_error(): break`) leaves the loop while the others enter the next collective,
+and hang in it.
+
+## Example
+```python
+import torch.distributed as dist
+from spmdguard import rank_local
+
+@rank_local(only="main")
+def log(step):
+    with open("log.txt", "a") as out:
+        out.write(str(step))
+
+def train(steps, grad):
+    for step in range(steps):
+        dist.all_reduce(grad)
+        log(step)
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+from spmdguard import has_deferred_error, rank_local, sync_should_stop
+
+@rank_local(only="main")
+def log(step):
+    with open("log.txt", "a") as out:
+        out.write(str(step))
+
+def train(steps, grad):
+    for step in range(steps):
+        dist.all_reduce(grad)
+        log(step)
+        if sync_should_stop(has_deferred_error()):
+            break
+```
+
+## Known limits
+A loop counts as agreed when it, or a loop around it, asks `sync_should_stop` (or reduces a flag of its own) and
+uses the answer; that the answer is used to leave the loop is not proved where it goes through other objects.
+
+## Fix safety
+No fix.
+
+## References
+- `spmdguard.sync_should_stop`
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.divergence import variance
+from ..traces.nodes import Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree
+from ..traces.terms import subtrees
+from ..values.value import Place
+from .support import from_divergence
+from .support_events import comes_from, counts, finding, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+    from ..traces.divergence import Divergence
+
+RULE = rule(code="SPG301", name="missing-stop-sync", severity="warning", status="stable", page=__doc__)
+HELP = "end the step with `if sync_should_stop(has_deferred_error()): break`"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report loops that defer and never agree, and exits that one rank's own error decides."""
+    asked = verdict_places(analysis)
+    own = [d for d in analysis.divergences if is_local_verdict(d, asked)]
+    for divergence in own:
+        message = f"`{divergence.condition_text}` is this rank's own verdict: the other ranks go on"
+        yield replace(from_divergence(RULE, divergence, message, HELP), severity="error")
+    reported = {divergence.condition_place for divergence in own}
+    for root in reading(analysis):
+        if root.contents.defers and root.contents.num_loops:
+            yield from _silent_loops(analysis, root.tree, reported)
+
+
+def verdict_places(analysis: Analysis) -> set[Place]:
+    """Where a rank asks for the error that it keeps itself, and where it keeps one."""
+    found: set[Place] = set()
+    for root in analysis.roots:
+        if not {"deferred-error", "defer-error"} & root.contents.events:
+            continue
+        stack = [root.tree]
+        while stack:
+            for node in stack.pop():
+                if isinstance(node, Event) and node.name == "deferred-error":
+                    found.add(node.place)
+                stack.extend(subtrees(node))
+    return found
+
+
+def is_local_verdict(divergence: Divergence, asked: set[Place]) -> bool:
+    """Whether ranks part because one of them asked for its own kept error."""
+    if divergence.shape not in ("exit", "trip") or divergence.kind != "exception":
+        return False
+    return any(taint.place in asked for taint in divergence.taints)
+
+
+@dataclass
+class _Seen:
+    """One loop on the way, and what stands in it."""
+
+    node: Loop
+    operation: Op | None = None
+    results: set[Place] = field(default_factory=set)
+    agreed: bool = False
+    ignored: Place | None = None
+    decided: set[Place] = field(default_factory=set)
+
+
+def _silent_loops(analysis: Analysis, tree: Tree, reported: set[Place]) -> Iterator[Finding]:
+    deferrals: list[tuple[Node, tuple[_Seen, ...], tuple[Call, ...]]] = []
+    _scan(analysis, tree, (), (), deferrals)
+    done: set[Place] = set()
+    for node, loops, _calls in deferrals:
+        working = [seen for seen in loops if seen.operation is not None]
+        if not working or any(seen.agreed for seen in loops):
+            continue
+        step = working[-1]
+        if step.node.place in done or reported & step.decided:
+            continue
+        done.add(step.node.place)
+        assert step.operation is not None
+        text = getattr(node, "text", "")
+        steps = [
+            (node.place, f"`{text}` keeps an error of this rank for later"),
+            (step.operation.place, f"`{step.operation.text}` is called in every round"),
+        ]
+        if step.ignored is not None:
+            steps.append((step.ignored, "the agreed answer is not used"))
+        yield finding(
+            RULE,
+            step.node,
+            f"`{step.node.text}` keeps errors for later, and no round ends with an agreement to stop",
+            HELP,
+            steps=steps,
+        )
+
+
+def _scan(
+    analysis: Analysis,
+    tree: Tree,
+    loops: tuple[_Seen, ...],
+    calls: tuple[Call, ...],
+    deferrals: list[tuple[Node, tuple[_Seen, ...], tuple[Call, ...]]],
+) -> None:
+    """Collect the deferrals of a tree with the loops around them; fill in what these loops hold."""
+    for node in tree:
+        inside, through = loops, calls
+        if isinstance(node, Op) and counts(node):
+            _operation(analysis, node, loops)
+        elif isinstance(node, Region) and node.kind == "deferred":
+            if loops and node.body:
+                deferrals.append((node, loops, calls))
+            continue
+        elif isinstance(node, Event):
+            if node.name == "defer-error" and loops:
+                deferrals.append((node, loops, calls))
+            elif node.name == "sync-stop":
+                _sync(analysis, node, loops)
+        elif isinstance(node, Branch):
+            _branch(node, loops)
+        elif isinstance(node, Loop):
+            inside = (*loops, _Seen(node))
+        elif isinstance(node, Call):
+            through = (*calls, node)
+        for child in subtrees(node):
+            orelse = isinstance(node, Loop) and child is node.orelse
+            _scan(analysis, child, loops if orelse else inside, through, deferrals)
+
+
+def _operation(analysis: Analysis, node: Op, loops: tuple[_Seen, ...]) -> None:
+    for seen in loops:
+        seen.results.add(node.place)
+        if seen.operation is None and node.name != "sync_should_stop":
+            seen.operation = node
+
+
+def _sync(analysis: Analysis, node: Event, loops: tuple[_Seen, ...]) -> None:
+    used = not is_statement(analysis, node.place)
+    for seen in loops:
+        if used:
+            seen.agreed = True
+        else:
+            seen.ignored = node.place
+
+
+def _branch(node: Branch, loops: tuple[_Seen, ...]) -> None:
+    """A loop may be left by an agreement of the user's own: a condition on what a collective gave."""
+    for seen in loops:
+        seen.decided.add(node.place)
+        if seen.results and not variance(node.condition.taint) and comes_from(node.condition, seen.results):
+            seen.agreed = seen.agreed or node.form == "while" or _leaves(node)
+
+
+def _leaves(node: Branch) -> bool:
+    stack = [node.then, node.orelse]
+    while stack:
+        for inner in stack.pop():
+            if isinstance(inner, Jump) and inner.kind != "continue":
+                return True
+            stack.extend(subtrees(inner))
+    return False
+
+
+def is_statement(analysis: Analysis, place: Place) -> bool:
+    """Whether the call at a place is a statement of its own: nobody reads its result."""
+    for module in analysis.project.all_modules:
+        if module.filename == place.filename:
+            return any(
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Call)
+                and (node.value.lineno, node.value.col_offset) == (place.row, place.column)
+                for node in ast.walk(module.tree)
+            )
+    return False
