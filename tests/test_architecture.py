@@ -34,7 +34,8 @@ LINT_ROOMS = {
     "rules": _MEANING | {"interpreter", "analysis"},
     "report": {"model", "source", "rules.registry"},
     "fixes": _MEANING | {"analysis"},
-    "engine": {"model", "config", "rules.registry", "source", "names", "analysis", "fixes"},
+    "deep_stack": set(),
+    "engine": {"deep_stack", "model", "config", "rules.registry", "source", "names", "analysis", "fixes"},
     "cli": {"model", "config", "rules.registry", "source", "engine", "report", "fixes"},
     "": set(),
 }

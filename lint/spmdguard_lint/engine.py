@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spmdguard_lint.config import Config
+from spmdguard_lint.deep_stack import with_deep_stack
 from spmdguard_lint.model import Finding, Location, Progress, Site
 from spmdguard_lint.rules import registry
 from spmdguard_lint.source.discovery import discover
@@ -57,7 +58,7 @@ def lint(
     """Lint the files at and below ``paths``; raise ``NoSuchPath`` for a path that does not exist."""
     sources, findings = _read(paths, config, stdin, progress)
     num_files = len(sources) + len(findings)
-    findings.extend(_analyse(sources, config, progress, analysis))
+    findings.extend(with_deep_stack(lambda: _analyse(sources, config, progress, analysis)))
     by_name = {source.filename: source for source in sources}
     used: set[Use] = set()
     kept = _apply_suppressions(findings, by_name, used)
