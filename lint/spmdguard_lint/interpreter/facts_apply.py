@@ -26,6 +26,7 @@ from .state import State, join
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
+    from ..values.value import Place
 
 
 def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -67,14 +68,15 @@ def apply_fact(
         return _call_through(frame, fact, args, kwargs, node)
     if fact.wraps in ("decorator",) and fact.main_only and args and args[0].tag in ("func", "wrapped", "bound"):
         return Value("wrapped", (f"main-only:{fact.main_only}", args[0], text))
-    if fact.wraps == "context" and not fact.op:
-        return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
     if fact.wraps == "context":
+        if fact.raises_local and not fact.suppresses:
+            frame.out.append(_event(fact, place, text, receiver, args, kwargs))
+            frame.out.append(Fallible(place, text, True))
         return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
     if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
     if fact.event:
-        frame.out.append(Event(place, fact.event, text, tuple(args)))
+        frame.out.append(_event(fact, place, text, receiver, args, kwargs))
     if fact.raises_local:
         frame.out.append(Fallible(place, text, True))
     if fact.noreturn:
@@ -86,6 +88,12 @@ def apply_fact(
     if frame.state is not None:
         _write_buffers(frame, fact, args, kwargs, node)
     return result
+
+
+def _event(
+    fact: Fact, place: Place, text: str, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+) -> Event:
+    return Event(place, fact.event, text, tuple(args), receiver=receiver, keywords=kwargs)
 
 
 def _record_raise(frame: Frame) -> None:

@@ -190,7 +190,7 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
         return
     if fact.op is not None:
         frame.out.append(Op(place, fact.op, fact.kind, None, text, implicit=True))
-    kind = fact.event if fact.event in ("join", "no-sync") else ""
+    kind = fact.event if fact.event in ("join", "no-sync", "tracker-start") else ""
     if not kind:
         body(entered)
         return

@@ -64,15 +64,26 @@ class Op(Node):
 
 
 class Event(Node):
-    """Something the life-cycle and checkpoint rules look for; ``args`` are the call's arguments."""
+    """Something the life-cycle and checkpoint rules look for, with the call's receiver and arguments."""
 
-    __slots__ = ("args", "name", "text")
+    __slots__ = ("args", "keywords", "name", "receiver", "text")
 
-    def __init__(self, place: Place, name: str, text: str, args: tuple[Value, ...] = ()) -> None:
+    def __init__(
+        self,
+        place: Place,
+        name: str,
+        text: str,
+        args: tuple[Value, ...] = (),
+        *,
+        receiver: Value | None = None,
+        keywords: dict[str, Value] | None = None,
+    ) -> None:
         super().__init__(place)
         self.name = name
         self.text = text
         self.args = args
+        self.receiver = receiver
+        self.keywords = keywords or {}
 
 
 class Fallible(Node):
