@@ -1,76 +1,60 @@
-"""Keep an exception's traceback without keeping the locals of the frames that failed.
+"""Keep an exception's traceback without keeping anything that its frames hold.
 
-A traceback holds its frames and a frame holds its locals: tensors of the failed call would live as long as
-the stored error. Frames that have ended are cleared. Frames that still run cannot be cleared, and would be
-held after they end; they are replaced by stand-ins that show the same file, line and function.
+A traceback holds its frames; a frame holds its locals and, through ``f_back``, the frames of all its callers:
+tensors of the failed call, and the whole training loop's, would live as long as the stored error. Every frame
+is replaced by a stand-in that tracebacks print alike (file, line, function) and that holds nothing.
 Cost: linear in the number of frames; only on the error path.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 
 _PACKAGE = f"{Path(__file__).parent}/"
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
+_STAND_IN = compile("def stand_in():\n    yield", __file__, "exec").co_consts[0]
 
 
 def detach(exc: BaseException) -> None:
-    """Free the locals of every frame of ``exc``, of its causes and contexts and of grouped exceptions."""
+    """Free what the frames of ``exc``, of its causes and contexts and of grouped exceptions hold."""
     seen: set[int] = set()
-    pending: list[tuple[BaseException, bool]] = [(exc, True)]
+    pending: list[BaseException | None] = [exc]
     while pending:
-        current, left_its_frames = pending.pop()
-        if id(current) in seen:
+        current = pending.pop()
+        if current is None or id(current) in seen:
             continue
         seen.add(id(current))
-        current.__traceback__ = _detach_traceback(current.__traceback__, left_its_frames)
-        chained = [(current.__cause__, False), (current.__context__, False)]
-        chained += [(member, False) for member in getattr(current, "exceptions", ())]
-        pending.extend((other, left) for other, left in chained if isinstance(other, BaseException))
+        current.__traceback__ = _detach_traceback(current.__traceback__)
+        grouped = getattr(current, "exceptions", ())
+        pending += [current.__cause__, current.__context__]
+        pending += [member for member in grouped if isinstance(member, BaseException)]
 
 
-def _detach_traceback(traceback: TracebackType | None, left_its_frames: bool) -> TracebackType | None:
-    entries: list[TracebackType] = []
+def _detach_traceback(traceback: TracebackType | None) -> TracebackType | None:
+    """The same places with stand-ins for frames; our own frames at the front are left out."""
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         traceback = traceback.tb_next
+    places: list[tuple[CodeType, int]] = []
     while traceback is not None:
-        entries.append(traceback)
+        frame = traceback.tb_frame
+        places.append((frame.f_code, traceback.tb_lineno))
+        if not frame.f_code.co_flags & _GENERATOR_FLAGS:  # clearing a suspended one would close it
+            with contextlib.suppress(RuntimeError):  # it still runs
+                frame.clear()
         traceback = traceback.tb_next
     kept: TracebackType | None = None
-    for entry in reversed(entries):
-        frame = entry.tb_frame
-        if _clear(frame, left_its_frames):
-            kept = TracebackType(kept, frame, entry.tb_lasti, entry.tb_lineno)
-        else:
-            kept = TracebackType(kept, _stand_in(frame.f_code, entry.tb_lineno), -1, entry.tb_lineno)
+    for code, line in reversed(places):
+        kept = TracebackType(kept, _stand_in(code, line), -1, line)
     return kept
 
 
-def _clear(frame: FrameType, left: bool) -> bool:
-    """Clear a frame that has ended; False where it still runs.
-
-    A generator frame in a chained exception may be suspended, and clearing would close it: it counts as
-    running. The exception itself has left all its frames.
-    """
-    if not left and frame.f_code.co_flags & _GENERATOR_FLAGS:
-        return False
-    try:
-        frame.clear()
-    except RuntimeError:
-        return False
-    return True
-
-
 def _stand_in(code: CodeType, line: int) -> FrameType:
-    """A frame without locals that tracebacks print like one of ``code`` at ``line``."""
-    shown = compile("frames.append(get_frame())", code.co_filename, "exec")
-    shown = shown.replace(co_firstlineno=line, co_name=code.co_name)
+    """A frame that shows ``code`` at ``line``: of a generator that never ran, so it has no caller either."""
+    shown = _STAND_IN.replace(co_filename=code.co_filename, co_firstlineno=line, co_name=code.co_name)
     if sys.version_info >= (3, 11):
         shown = shown.replace(co_qualname=code.co_qualname)
-    frames: list[FrameType] = []
-    names = {"frames": frames, "get_frame": sys._getframe, "__name__": code.co_name}
-    exec(shown, names)
-    names.clear()
-    return frames.pop()
+    frame: FrameType = FunctionType(shown, {"__name__": code.co_name})().gi_frame
+    return frame

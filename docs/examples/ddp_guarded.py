@@ -3,9 +3,9 @@
     torchrun --nproc-per-node 2 docs/examples/ddp_guarded.py
     torchrun --nproc-per-node 2 docs/examples/ddp_guarded.py --fail-upload-at 3
 
-In the second run the metrics upload of rank 0 raises in step 3. Both ranks finish step 3, agree to stop, leave
-the loop together, meet for the last time and destroy the process group. Then rank 0 alone raises the original
-``OSError`` and exits with 1. ``ddp_unguarded.py`` is the same script without spmdguard: it hangs.
+In the second run the metrics upload of rank 0 raises in step 3. Both ranks finish step 3, agree to stop,
+leave the loop together, meet for the last time and destroy the process group. Then rank 0 alone raises the
+original ``OSError`` and exits with 1. ``ddp_unguarded.py`` is the same script without spmdguard: it hangs.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def train(arguments: argparse.Namespace) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     loader, sampler = make_loader(arguments.batch_size)
     step = 0
+    stopping = False
     for epoch in range(arguments.epochs):
         sampler.set_epoch(epoch)
         for batch in loader:
@@ -102,9 +103,10 @@ def train(arguments: argparse.Namespace) -> None:
             loss = mean_over_ranks(train_step(model, optimizer, batch))
             upload_metrics(arguments.output, step, loss, arguments.fail_upload_at)
             print(f"rank {rank}: finished step {step}", flush=True)
-            if spmdguard.sync_should_stop():
+            stopping = spmdguard.sync_should_stop()
+            if stopping:
                 break
-        if spmdguard.stop_reason():
+        if stopping:
             print(f"rank {rank}: stopping after step {step}: {spmdguard.stop_reason()}", flush=True)
             break
     spmdguard.barrier("after training")

@@ -94,6 +94,7 @@ def train(arguments: argparse.Namespace) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     loader, sampler = make_loader(arguments.batch_size)
     step = 0
+    should_stop = False
     failure: OSError | None = None
     for epoch in range(arguments.epochs):
         sampler.set_epoch(epoch)
@@ -105,10 +106,11 @@ def train(arguments: argparse.Namespace) -> None:
                     upload_metrics(arguments.output, step, loss, arguments.fail_upload_at)
                 except OSError as error:
                     failure = error
+                    should_stop = True
             print(f"rank {rank}: finished step {step}", flush=True)
-            if failure is not None:
+            if should_stop:
                 break
-        if failure is not None:
+        if should_stop:
             break
     dist.barrier()
     print(f"rank {rank}: passed the final barrier", flush=True)

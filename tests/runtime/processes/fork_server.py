@@ -1,7 +1,7 @@
 """The warm process: read a request a line, fork its ranks, wait for them, answer a line.
 
 Runs as ``python -m runtime.processes.fork_server``. A forked rank leaves the serving loop and runs its
-scenario at the top of the stack, so that it ends the way a script ends: exception hook, ``atexit``, finalisation.
+scenario at the top of the stack, so that it ends as a script ends: exception hook, ``atexit``, finalisation.
 """
 
 from __future__ import annotations
