@@ -128,12 +128,19 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
         return repeated(frame, left, right, node)
     if operator == "/" and left.tag == "extobj":
-        return left
+        return _path_below(left, right)
     result = expression(operator, (left, right))
     folded = fold(result)
     if folded is result and operator == "+" and (left.trip is not None or right.trip is not None):
         return retaint(result, result.taint, union(left.trip or frozenset(), right.trip or frozenset()))
     return folded
+
+
+def _path_below(left: Value, right: Value) -> Value:
+    """``path / name``: an object of the left operand's type, known by both operands."""
+    joined = expression("/", (left, right))
+    key = ("extobj", left.data[0], "/", left.key, right.key)
+    return Value("extobj", (left.data[0], key, joined), joined.taint, None, key, joined.size)
 
 
 def fold(value: Value) -> Value:
@@ -319,9 +326,14 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Value:
 
 
 def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
-    parts = [evaluate(frame, v.value) for v in node.values if isinstance(v, ast.FormattedValue)]
-    return expression("format", parts) if parts else constant(text_of(node))
-
+    parts = [
+        constant(v.value) if isinstance(v, ast.Constant) else evaluate(frame, v.value)
+        for v in node.values
+        if isinstance(v, (ast.Constant, ast.FormattedValue))
+    ]
+    if not any(isinstance(v, ast.FormattedValue) for v in node.values):
+        return constant(text_of(node))
+    return expression("format", parts)
 
 def _starred(frame: Frame, node: ast.Starred) -> Value:
     return evaluate(frame, node.value)
