@@ -6,9 +6,9 @@ Finds loops that call collectives and keep errors for later (`@rank_local`, `try
 `defer_error`) but never agree on whether to stop, and loops that one rank leaves because of its own error.
 
 ## Why is this bad
-A kept error that nobody asks for lets training run to its end in an error that is hours old. A rank that asks
-for itself alone (`if has_deferred_error(): break`) leaves the loop while the others enter the next collective,
-and hang in it.
+A kept error that nobody asks for lets training run to its end in an error that is hours old. A rank that
+asks for itself alone (`if has_deferred_error(): break`) leaves the loop while the others enter the next
+collective, and hang in it.
 
 ## Example
 ```python
@@ -45,8 +45,8 @@ def train(steps, grad):
 ```
 
 ## Known limits
-A loop counts as agreed when it, or a loop around it, asks `sync_should_stop` (or reduces a flag of its own) and
-uses the answer; that the answer is used to leave the loop is not proved where it goes through other objects.
+A loop counts as agreed when it, or a loop around it, asks `sync_should_stop` (or reduces a flag of its own)
+and uses the answer; that the answer is used to leave the loop is not proved where it goes through other objects.
 
 ## Fix safety
 No fix.
@@ -65,7 +65,7 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.divergence import variance
-from ..traces.nodes import Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree
+from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree
 from ..traces.terms import subtrees
 from ..values.value import Place
 from .support import from_divergence
@@ -82,22 +82,26 @@ HELP = "end the step with `if sync_should_stop(has_deferred_error()): break`"
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report loops that defer and never agree, and exits that one rank's own error decides."""
+    loops = [
+        deferral
+        for root in reading(analysis)
+        if root.contents.defers and root.contents.num_loops
+        for deferral in _deferrals(analysis, root.tree)
+    ]
     asked = verdict_places(analysis)
-    own = [d for d in analysis.divergences if is_local_verdict(d, asked)]
+    decided = {place for _, around in loops for seen in around for place in seen.decided}
+    own = [d for d in analysis.divergences if is_local_verdict(d, asked, decided)]
     for divergence in own:
         message = f"`{divergence.condition_text}` is this rank's own verdict: the other ranks go on"
         yield replace(from_divergence(RULE, divergence, message, HELP), severity="error")
-    reported = {divergence.condition_place for divergence in own}
-    for root in reading(analysis):
-        if root.contents.defers and root.contents.num_loops:
-            yield from _silent_loops(analysis, root.tree, reported)
+    yield from _silent_loops(loops, {divergence.condition_place for divergence in own})
 
 
 def verdict_places(analysis: Analysis) -> set[Place]:
-    """Where a rank asks for the error that it keeps itself, and where it keeps one."""
+    """Where a rank asks for the error that it keeps itself."""
     found: set[Place] = set()
     for root in analysis.roots:
-        if not {"deferred-error", "defer-error"} & root.contents.events:
+        if "deferred-error" not in root.contents.events:
             continue
         stack = [root.tree]
         while stack:
@@ -108,10 +112,12 @@ def verdict_places(analysis: Analysis) -> set[Place]:
     return found
 
 
-def is_local_verdict(divergence: Divergence, asked: set[Place]) -> bool:
-    """Whether ranks part because one of them asked for its own kept error."""
+def is_local_verdict(divergence: Divergence, asked: set[Place], decided: set[Place]) -> bool:
+    """Whether ranks part because one of them has an error, in a loop that keeps errors or by asking for one."""
     if divergence.shape not in ("exit", "trip") or divergence.kind != "exception":
         return False
+    if divergence.condition_place in decided:
+        return True
     return any(taint.place in asked for taint in divergence.taints)
 
 
@@ -127,16 +133,25 @@ class _Seen:
     decided: set[Place] = field(default_factory=set)
 
 
-def _silent_loops(analysis: Analysis, tree: Tree, reported: set[Place]) -> Iterator[Finding]:
-    deferrals: list[tuple[Node, tuple[_Seen, ...], tuple[Call, ...]]] = []
-    _scan(analysis, tree, (), (), deferrals)
+Deferral = tuple[Node, tuple[_Seen, ...]]
+
+
+def _deferrals(analysis: Analysis, tree: Tree) -> list[Deferral]:
+    """Where a tree keeps errors, with the loops around."""
+    found: list[Deferral] = []
+    _scan(analysis, tree, (), found)
+    return found
+
+
+def _silent_loops(deferrals: list[Deferral], reported: set[Place]) -> Iterator[Finding]:
+    """The step loops in which an error is kept and nobody agrees on anything."""
     done: set[Place] = set()
-    for node, loops, _calls in deferrals:
+    for node, loops in deferrals:
         working = [seen for seen in loops if seen.operation is not None]
         if not working or any(seen.agreed for seen in loops):
             continue
         step = working[-1]
-        if step.node.place in done or reported & step.decided:
+        if step.node.place in done or reported & (step.decided | {step.node.place}):
             continue
         done.add(step.node.place)
         assert step.operation is not None
@@ -147,48 +162,35 @@ def _silent_loops(analysis: Analysis, tree: Tree, reported: set[Place]) -> Itera
         ]
         if step.ignored is not None:
             steps.append((step.ignored, "the agreed answer is not used"))
-        yield finding(
-            RULE,
-            step.node,
-            f"`{step.node.text}` keeps errors for later, and no round ends with an agreement to stop",
-            HELP,
-            steps=steps,
-        )
+        message = f"`{step.node.text}` keeps errors for later, and no round ends with an agreement to stop"
+        yield finding(RULE, step.node, message, HELP, steps=steps)
 
 
-def _scan(
-    analysis: Analysis,
-    tree: Tree,
-    loops: tuple[_Seen, ...],
-    calls: tuple[Call, ...],
-    deferrals: list[tuple[Node, tuple[_Seen, ...], tuple[Call, ...]]],
-) -> None:
+def _scan(analysis: Analysis, tree: Tree, loops: tuple[_Seen, ...], found: list[Deferral]) -> None:
     """Collect the deferrals of a tree with the loops around them; fill in what these loops hold."""
     for node in tree:
-        inside, through = loops, calls
+        inside = loops
         if isinstance(node, Op) and counts(node):
-            _operation(analysis, node, loops)
+            _operation(node, loops)
         elif isinstance(node, Region) and node.kind == "deferred":
             if loops and node.body:
-                deferrals.append((node, loops, calls))
+                found.append((node, loops))
             continue
         elif isinstance(node, Event):
             if node.name == "defer-error" and loops:
-                deferrals.append((node, loops, calls))
+                found.append((node, loops))
             elif node.name == "sync-stop":
                 _sync(analysis, node, loops)
         elif isinstance(node, Branch):
             _branch(node, loops)
         elif isinstance(node, Loop):
             inside = (*loops, _Seen(node))
-        elif isinstance(node, Call):
-            through = (*calls, node)
         for child in subtrees(node):
             orelse = isinstance(node, Loop) and child is node.orelse
-            _scan(analysis, child, loops if orelse else inside, through, deferrals)
+            _scan(analysis, child, loops if orelse else inside, found)
 
 
-def _operation(analysis: Analysis, node: Op, loops: tuple[_Seen, ...]) -> None:
+def _operation(node: Op, loops: tuple[_Seen, ...]) -> None:
     for seen in loops:
         seen.results.add(node.place)
         if seen.operation is None and node.name != "sync_should_stop":

@@ -2,8 +2,8 @@
 # stop-not-propagated (SPG307)
 
 ## What it does
-Finds an agreed stop (`sync_should_stop`, `check_trigger`) that ends an inner loop only, while the loop around it
-starts another round.
+Finds an agreed stop (`sync_should_stop`, `check_trigger`) that ends an inner loop only, while the loop around
+it starts another round.
 
 ## Why is this bad
 All ranks have agreed to stop because one of them keeps an error. Leaving the inner loop only ends this epoch:
@@ -51,8 +51,8 @@ def train(epochs, batches, step, log):
 A `return`, a second `sync_should_stop` in the outer loop, or `else: continue` and `break` do as well.
 
 ## Known limits
-A verdict that is kept in a list, a file or another object's method is taken for propagated as soon as the outer
-loop tests something that is computed from it.
+A verdict that is kept in a list, a file or another object's method is taken for propagated as soon as the
+outer loop tests something that is computed from it.
 
 ## Fix safety
 No fix.
@@ -82,7 +82,7 @@ RULE = rule(code="SPG307", name="stop-not-propagated", severity="warning", statu
 
 
 class Stopped(NamedTuple):
-    """The group has agreed to stop: where it is asked, in which loop, and by which jump that loop was left."""
+    """The group has agreed to stop: where it is asked, in which loop, by which jump that loop was left."""
 
     asked: Branch
     loop: Node

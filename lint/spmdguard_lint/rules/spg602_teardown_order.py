@@ -2,7 +2,7 @@
 # teardown-order (SPG602)
 
 ## What it does
-Finds a collective, a barrier or the making of a group that comes after the default process group was destroyed.
+Finds a collective, a barrier or the making of a group after the default process group was destroyed.
 
 ## Why is this bad
 The call raises on every rank that gets there ("default process group has not been initialized"), or, where
@@ -27,8 +27,8 @@ def close():
 ```
 
 ## Known limits
-Groups of their own (`destroy_process_group(group)`) are not followed. A test of `is_initialized()` in front of
-the call is taken into account, a flag of your own is only where its value is seen.
+Groups of their own (`destroy_process_group(group)`) are not followed. A test of `is_initialized()` in front
+of the call is taken into account, a flag of your own is only where its value is seen.
 
 ## Fix safety
 No fix.

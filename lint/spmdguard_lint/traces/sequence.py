@@ -211,9 +211,7 @@ class Walk:
         flow = self.tree(node.body, paths, Where(node, "body", where))
         result: Flow = {}
         for kind, leaving in flow.items():
-            if kind in ("ret", "brk", "cont", "end"):
-                kind = "fall"
-            elif kind == "y-brk" and node.mode == "generator":
+            if kind in ("ret", "brk", "cont", "end") or (kind == "y-brk" and node.mode == "generator"):
                 kind = "fall"
             elif kind.startswith("y-"):
                 kind = kind[2:]
