@@ -7,6 +7,7 @@ orders) it falls back to depth-first order. Lookups are lazy and cached.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,12 @@ class ClassInfo:
     def is_dataclass(self) -> bool:
         """Decorated with ``dataclass`` or attrs' equivalents; ``annotations`` are its fields in order."""
         return any(name.rpartition(".")[2] in _DATACLASS_DECORATORS for name in self.decorator_names)
+
+    @property
+    def base_names(self) -> Iterator[str]:
+        """The last part of each base's name as written."""
+        for base in self.node.bases:
+            yield dotted_name(base.value if isinstance(base, ast.Subscript) else base).rpartition(".")[2]
 
     @cached_property
     def bases(self) -> list[Symbol]:

@@ -145,6 +145,7 @@ class ModuleIndex:
     def __init__(self, modules: Sequence[Module], places: Sequence[Place]) -> None:
         self._entries: dict[str, list[tuple[str, bool, Module]]] = {}
         self._siblings: dict[tuple[str, str], Module] = {}
+        self._top_level: set[str] = set()
         self._directories: dict[Module, str] = {}
         for module, place in zip(modules, places, strict=True):
             names = ((place.root, place.name), *place.aliases)
@@ -155,6 +156,12 @@ class ModuleIndex:
             if place.in_package:
                 stem = place.name.rpartition(".")[2]
                 self._siblings.setdefault((place.directory, stem), module)
+                self._top_level.add(stem)
+        self._top_level.update(name.partition(".")[0] for name in self._entries)
+
+    def is_top_level(self, name: str) -> bool:
+        """Whether an absolute import that starts with ``name`` may lead into the files at all."""
+        return name in self._top_level
 
     def find(self, name: str, importer: Module) -> Module | None:
         """The module that ``import name`` in ``importer`` means, or None when it is not among the files."""
@@ -172,9 +179,10 @@ class ModuleIndex:
 
     def _script_sibling(self, name: str, importer: Module) -> Module | None:
         """``import helper`` in a script that lies inside a package: its own directory heads ``sys.path``."""
-        if b"__main__" not in importer.source.content or name in sys.stdlib_module_names:
+        found = self._siblings.get((self._directories[importer], name))
+        if found is None or name in sys.stdlib_module_names or b"__main__" not in importer.source.content:
             return None
-        return self._siblings.get((self._directories[importer], name))
+        return found
 
 
 def _nearness(root: str, anywhere: bool, directory: str, importer_root: str) -> int:

@@ -58,6 +58,14 @@ class Project:
         """What the absolute dotted name of an import in ``importer`` means."""
         return self._resolver.resolve_import(importer, target)
 
+    def find_module(self, dotted: str, importer: Module) -> Module | None:
+        """The project module that the absolute name ``dotted`` means for ``importer``."""
+        return self._index.find(dotted, importer)
+
+    def is_top_level(self, name: str) -> bool:
+        """Whether any file of the project can be imported below the top-level name."""
+        return self._index.is_top_level(name)
+
     def member(self, symbol: Symbol, name: str, importer: Module) -> Symbol | None:
         """What ``symbol.name`` means, or None."""
         return self._resolver.member(symbol, name, importer)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from .bindings import AssignBinding, Binding, ClassBinding, FunctionBinding, ImportBinding
 from .dotted import dotted_name
+from .stars import StarNames
 from .symbols import (
     ClassSymbol,
     ExternalSymbol,
@@ -37,6 +38,7 @@ class Resolver:
 
     def __init__(self, index: ModuleIndex) -> None:
         self._index = index
+        self._stars = StarNames(index)
         self._active: set[tuple[Module, str]] = set()
         self._cache: dict[tuple[Module, str], Symbol] = {}
 
@@ -118,13 +120,10 @@ class Resolver:
         return None if found is None else ModuleSymbol(found)
 
     def _starred(self, module: Module, name: str) -> Symbol | None:
-        """The last star import that offers the name; a file without its text is not parsed for it."""
-        text = name.encode()
+        """The last star import that offers the name; files whose text cannot offer it are not parsed."""
         for star in reversed(module.star_imports):
             base = self._index.find(star, module)
-            if base is None or base is module:
-                continue
-            if text not in base.source.content and b"import *" not in base.source.content:
+            if base is None or base is module or name not in self._stars.offered(base):
                 continue
             exported = base.dunder_all
             if exported is None and name.startswith("_"):

@@ -1,29 +1,68 @@
-"""Decides from the bytes alone whether a file can matter at all.
+"""Decides from the text alone whether a file can matter at all.
 
 A *marker* is a piece of text without which no rule can report anything: the names of collectives, rank
 sources and frameworks. Matching must be cheap (it runs over every byte of the project) and may err only
-towards reading too much.
+towards reading too much. The *collective pattern* is stricter: calls whose name alone tells a collective.
+
+Cost: searching for one literal runs at memory speed, an alternation of sixty does not; literals that share
+a piece of text are therefore searched for only in files that hold the piece.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from ..facts.lookup import marker_tokens
 
-_LICENCE_TEXT = rb"(?![ \t]+(?:under|on)\b)"  # "distributed under the License is distributed on an ..."
+_PIECE = 4
+_LICENCE = re.compile(rb"distributed(?![ \t]+(?:under|on)\b)")
+"""Leaves out "distributed under the License is distributed on an "AS IS" BASIS"."""
 
 
 class Prefilter:
-    """One compiled pattern over bytes."""
+    """Prepared once for a run; ``extra_markers`` are the user's own names, plain or dotted."""
 
     def __init__(self, extra_markers: Sequence[str] = ()) -> None:
-        own = [last for marker in extra_markers if (last := marker.rpartition(".")[2])]
-        tokens = sorted({*marker_tokens(), *(name.encode() for name in own)} - {b"distributed"})
-        alternatives = [b"distributed" + _LICENCE_TEXT, *map(re.escape, tokens)]
-        self._pattern = re.compile(b"|".join(alternatives))
+        self._own = sorted({last for name in extra_markers if (last := name.rpartition(".")[2])})
+        tokens = {*marker_tokens(), *(name.encode() for name in self._own)}
+        self._distributed = b"distributed" in tokens
+        self._groups = _group_by_piece(tokens - {b"distributed"})
 
     def matches(self, content: bytes) -> bool:
         """Whether the file contains a marker."""
-        return self._pattern.search(content) is not None
+        for piece, tokens in self._groups:
+            if piece in content and any(token in content for token in tokens):
+                return True
+        return self._distributed and _LICENCE.search(content) is not None
+
+    @cached_property
+    def collective_calls(self) -> re.Pattern[str]:
+        """Finds calls that are collectives by their name, or by their name after ``dist.``."""
+        from ..facts.conventions import UNKNOWN_METHODS
+        from ..facts.tables import FUNCTIONS
+
+        functions = {n.rpartition(".")[2] for n, fact in FUNCTIONS.items() if fact.op and "distributed" in n}
+        telling = {n for n in functions if "_" in n} | {"barrier", "broadcast", *self._own}
+        telling |= {name for name, entry in UNKNOWN_METHODS.items() if entry[2].op}
+        alone = "|".join(map(re.escape, sorted(telling)))
+        prefixed = "|".join(map(re.escape, sorted(functions - telling)))
+        return re.compile(rf"\b(?:(?:{alone})|(?:dist|distributed|comm)\.(?:{prefixed}))[ \t]*\(")
+
+
+def _group_by_piece(tokens: set[bytes]) -> list[tuple[bytes, list[bytes]]]:
+    """Tokens under a piece of text that all of them hold, the piece shared by most first."""
+    left = sorted(tokens)
+    groups: list[tuple[bytes, list[bytes]]] = []
+    while left:
+        holders: dict[bytes, list[bytes]] = {}
+        for token in left:
+            for piece in {token[i : i + _PIECE] for i in range(max(len(token) - _PIECE, 0) + 1)}:
+                holders.setdefault(piece, []).append(token)
+        piece = min(holders, key=lambda p: (-len(holders[p]), p))
+        if len(holders[piece]) == 1:
+            return groups + [(token, [token]) for token in left]
+        groups.append((piece, holders[piece]))
+        left = [token for token in left if token not in holders[piece]]
+    return groups

@@ -1,0 +1,144 @@
+"""Which functions reach a collective, judged by the calls in their text, on demand.
+
+Terminology: a function *reaches* when its text calls something that is a collective by name, or a function
+that reaches. Calls are read with a regular expression, so a call quoted in a string counts; each is followed
+by what stands before the last name: nothing or an imported module (resolved), ``self`` (methods of the
+class), any other receiver (only where few methods share the name). A *rank helper* is a function with a
+marker in its text. The answers merely decide which further files are worth visiting; with ``only_added``,
+calls are not followed into modules that were not added. Cost: linear in the text of the functions on the way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from .symbols import ClassSymbol, FunctionSymbol, Symbol
+
+if TYPE_CHECKING:
+    from .classes import ClassInfo
+    from .functions import FunctionInfo
+    from .modules import Module
+    from .project import Project
+
+_CALL = re.compile(r"(?<!def )(?<!\w)(\.?)((?:[A-Za-z_]\w*\.)*)([A-Za-z_]\w*)[ \t]*\(")
+_CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
+_MAX_DEFINITIONS = 2
+_COMMON_METHODS = frozenset(
+    name for kind in (dict, list, set, str, bytes, tuple, int) for name in dir(kind)
+) | {
+    "read",
+    "write",
+    "close",
+    "open",
+    "run",
+    "start",
+    "stop",
+    "step",
+    "forward",
+    "to",
+    "save",
+    "load",
+    "apply",
+}
+
+
+class Reach:
+    """Answers for the functions of ``modules`` (added as they become known) and what they call."""
+
+    def __init__(self, project: Project, *, only_added: bool) -> None:
+        self._project = project
+        self._only_added = only_added
+        self._methods: dict[str, list[FunctionInfo]] = {}
+        self._known: dict[FunctionInfo, bool] = {}
+        self._helpers: dict[FunctionInfo, bool] = {}
+        self._modules: set[Module] = set()
+        self.names: set[str] = set()
+
+    def add(self, modules: Iterable[Module]) -> None:
+        """Make the functions and classes of more modules known by name."""
+        for module in modules:
+            self._modules.add(module)
+            self.names.update(cls.name for cls in module.all_classes)
+            for function in module.all_functions:
+                if function.cls is not None:
+                    self._methods.setdefault(function.name, []).append(function)
+                elif function.parent is None:
+                    self.names.add(function.name)
+
+    def reaches(self, start: FunctionInfo) -> bool:
+        """Whether ``start`` reaches a collective; remembered for every function on the way."""
+        if start in self._known:
+            return self._known[start]
+        came_from: dict[FunctionInfo, FunctionInfo | None] = {start: None}
+        pending = [start]
+        while pending:
+            function = pending.pop()
+            text = _text_of(function)
+            if self._known.get(function) or self._project.prefilter.collective_calls.search(text):
+                step: FunctionInfo | None = function
+                while step is not None:
+                    self._known[step] = True
+                    step = came_from[step]
+                return True
+            for called in self._called(function, text):
+                if called in came_from or self._known.get(called) is False:
+                    continue
+                if not self._only_added or called.module in self._modules:
+                    came_from[called] = function
+                    pending.append(called)
+        self._known.update(dict.fromkeys(came_from, False))
+        return False
+
+    def is_rank_helper(self, function: FunctionInfo) -> bool:
+        """Whether the text of the function holds a marker, so that its result may differ between ranks."""
+        known = self._helpers.get(function)
+        if known is None:
+            text = _text_of(function).encode("utf-8", "replace")
+            known = self._helpers[function] = self._project.prefilter.matches(text)
+        return known
+
+    def _called(self, function: FunctionInfo, text: str) -> Iterator[FunctionInfo]:
+        """The functions that the calls in ``text`` may well mean."""
+        bindings = function.module.bindings
+        imports = function.scope.imports if "import " in text else {}
+        for unknown, receiver, name in set(_CALL.findall(text)):
+            first = receiver.partition(".")[0] or name
+            if not unknown and (first in imports or first in bindings or function.module.star_imports):
+                symbol = self._project.resolve_in_function(function, receiver + name)
+                if isinstance(symbol, (FunctionSymbol, ClassSymbol)):
+                    yield from run_by_calling(symbol)
+                    continue
+            if not unknown and receiver in ("self.", "cls."):
+                around = _class_around(function)
+                method = around.find_method(name) if around is not None else None
+                if method is not None:
+                    yield method
+            if (unknown or receiver) and name not in _COMMON_METHODS:
+                methods = self._methods.get(name, ())
+                if len(methods) <= _MAX_DEFINITIONS:
+                    yield from methods
+
+
+def run_by_calling(symbol: Symbol) -> Iterator[FunctionInfo]:
+    """The functions that run when ``symbol`` is called: itself, or the constructors of the class."""
+    if isinstance(symbol, FunctionSymbol):
+        yield symbol.info
+    elif isinstance(symbol, ClassSymbol):
+        for name in _CONSTRUCTORS:
+            method = symbol.info.find_method(name)
+            if method is not None:
+                yield method
+
+
+def _class_around(function: FunctionInfo) -> ClassInfo | None:
+    scope: FunctionInfo | None = function
+    while scope is not None and scope.cls is None:
+        scope = scope.parent
+    return scope.cls if scope is not None else None
+
+
+def _text_of(function: FunctionInfo) -> str:
+    last = function.node.end_lineno or function.node.lineno
+    return "\n".join(function.module.source.lines[function.node.lineno - 1 : last])
