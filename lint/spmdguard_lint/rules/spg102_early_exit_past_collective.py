@@ -63,6 +63,7 @@ a `raise` by SPG205.
 No fix: whether ranks should agree on the exit or contribute a neutral value is the author's choice.
 
 ## References
+- [NVIDIA-NeMo/Automodel#2468](https://github.com/NVIDIA-NeMo/Automodel/pull/2468): a micro-batch skipped on one rank only
 - `spmdguard.sync_should_stop` agrees on an exit at the end of a step
 """
 

@@ -49,6 +49,7 @@ in containers, as far as their targets can be told from the source. A target tha
 No fix: moving the call out of the branch also moves what else the function does.
 
 ## References
+- [talmolab/sleap-nn#476](https://github.com/talmolab/sleap-nn/pull/476): a property that reduces, read under `is_global_zero`
 - SPG101, the same with the collective in plain sight
 """
 

@@ -54,6 +54,8 @@ where they are known.
 No fix.
 
 ## References
+- [facebookresearch/fairseq#3989](https://github.com/facebookresearch/fairseq/pull/3989): one worker recovers from running out of memory,
+  the others wait for it
 - [CUDA semantics: out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-out-of-memory-exception-handler-can-t-allocate-memory)
 """
 

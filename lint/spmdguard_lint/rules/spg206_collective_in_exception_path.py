@@ -46,22 +46,28 @@ right: every rank comes there, failed or not. So is a handler whose collective i
 No fix: the collective belongs behind the try statement, but what else the block does may not.
 
 ## References
-- [pytorch/pytorch#196968](https://github.com/pytorch/pytorch/issues/196968): `destroy_process_group` blocks after a failure
+- [pytorch/torchtitan#1342](https://github.com/pytorch/torchtitan/pull/1342): `destroy_process_group` in `finally` blocks after a failure on
+  some ranks
+- [pytorch/pytorch#75097](https://github.com/pytorch/pytorch/issues/75097): the same outside of an exception path
 - SPG604, the same for a barrier on the emergency path of a guarded run
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..traces.divergence import variance
+from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try
 from .registry import rule
-from .support import from_divergence, operation_text
-from .support_claims import claimed
+from .support import from_divergence, operation_text, site
+from .support_claims import claimed, meets_in_handler
+from .support_trees import Step, every_node, finding_at, parts, shown, steps, waits
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
+    from ..traces.divergence import Divergence
 
 RULE = rule(
     code="SPG206", name="collective-in-exception-path", severity="error", status="stable", page=__doc__
@@ -70,11 +76,83 @@ HELP = "no collective on the way out of an error: move it behind the `try`, and 
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
-    """Operations in handlers that the other ranks do not meet."""
+    """Operations in handlers that the other ranks do not meet, then those in finally blocks."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        message = (
-            f"`{divergence.text}` in `{divergence.condition_text}` runs only on the rank that caught the exception"
-        )
-        if operation_text(divergence) != divergence.text:
-            message = f"`{divergence.text}` reaches `{operation_text(divergence)}`" + message.partition("`")[2].partition("`")[2]
-        yield from_divergence(RULE, divergence, message, HELP)
+        yield _in_handler(divergence)
+    for root in analysis.roots:
+        for step in steps(root.tree):
+            if isinstance(step.node, Try) and step.node.form == "try" and step.node.final:
+                yield from _in_finally(step, step.node)
+
+
+def _in_handler(divergence: Divergence) -> Finding:
+    import dataclasses
+
+    met = meets_in_handler(divergence) if divergence.shape == "swallow" else None
+    text = met.text if met is not None else divergence.text
+    operation = operation_text(divergence)
+    reaches = "" if met is not None or operation == text else f" reaches `{operation}` and"
+    message = f"`{text}`{reaches} runs only on the rank whose exception `{divergence.condition_text}` caught"
+    finding = from_divergence(RULE, divergence, message, HELP)
+    return finding if met is None else dataclasses.replace(finding, site=site(met.place))
+
+
+def _in_finally(step: Step, node: Try) -> Iterator[Finding]:
+    """The first operation of a finally block that a failed rank runs while others are in the body."""
+    for inner in steps(node.final):
+        op = inner.node
+        if not isinstance(op, Op) or not waits(op):
+            continue
+        teardown = op.name == "destroy_process_group"
+        failing = failure_before_operation(node.body, certain=teardown)
+        if failing is not None:
+            fault, awaited = failing
+            message = (
+                f"`{op.text}` in `finally` also runs on a rank where `{getattr(fault, 'text', '')}` fails, "
+                f"while the others wait in `{awaited.text}`"
+            )
+            where = shown(inner)
+            yield finding_at(RULE, where, message, HELP, calls=[*step.calls, *inner.calls], reached=op)
+        return
+
+
+def failure_before_operation(tree: Tree, *, certain: bool) -> tuple[Node, Op] | None:
+    """Something that may fail on one rank alone, and an operation that the other ranks come to after it.
+
+    ``certain`` asks for more than a call of something unknown: a raise under a rank-varying condition, a file
+    or the network.
+    """
+    found = _scan(tree, None, certain)
+    return found if isinstance(found, tuple) else None
+
+
+def _scan(tree: Tree, fault: Node | None, certain: bool) -> tuple[Node, Op] | Node | None:
+    """Read a tree in execution order; gives the pair, or the first fault for what follows."""
+    for node in tree:
+        if isinstance(node, Op) and fault is not None and waits(node) and node.name != "destroy_process_group":
+            return fault, node
+        if isinstance(node, Fallible) and (node.io or not certain):
+            fault = fault or node
+        if isinstance(node, Branch):
+            fault = fault or _raises(node)
+        if isinstance(node, Try) and node.handlers:
+            continue
+        for _part, child in parts(node):
+            found = _scan(child, fault, certain)
+            if not isinstance(found, tuple) and found is not None and isinstance(node, Loop):
+                found = _scan(child, found, certain)
+            if isinstance(found, tuple):
+                return found
+            fault = fault or found
+    return fault
+
+
+def _raises(branch: Branch) -> Node | None:
+    """A raise that a rank-varying condition decides on."""
+    if not variance(branch.condition.taint):
+        return None
+    for arm in (branch.then, branch.orelse):
+        for node in every_node(arm):
+            if isinstance(node, Jump) and node.kind == "raise":
+                return node
+    return None

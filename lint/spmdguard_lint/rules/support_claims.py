@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Branch, Handler, Node, Tree, Try
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Handler, Jump, Node, Op, Try
+from ..values.evaluate import Valuation, evaluate, truth
+from .support_trees import WORLDS, every_node, waits
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence
@@ -27,6 +28,7 @@ _BY_KIND = {
     "order": "SPG403",
     "exception": "SPG202",
 }
+NEW_GROUP = ("new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group", "init_device_mesh")
 _OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemory")
 
 
@@ -34,9 +36,13 @@ def owner(divergence: Divergence) -> str:
     """The code of the rule that reports a divergence."""
     shape, kind = divergence.shape, divergence.kind
     by_rank = kind in RANK_KINDS
+    if by_rank and about_membership(divergence):
+        return "SPG106"
     if shape == "handler":
         return "SPG206"
     if shape == "swallow":
+        if meets_in_handler(divergence) is not None:
+            return "SPG206"
         return "SPG203" if about_memory(divergence) else "SPG202"
     if shape == "trip":
         return _loop_owner(divergence)
@@ -51,6 +57,38 @@ def owner(divergence: Divergence) -> str:
     if divergence.form in ("short-circuit", "ternary"):
         return "SPG105"
     return "SPG104" if divergence.through_call else "SPG101"
+
+
+def about_membership(divergence: Divergence) -> bool:
+    """Whether ranks disagree on who makes a group, or on a group whose members are known."""
+    operation = divergence.operation
+    if operation is None or divergence.shape not in ("arm", "order", "exit"):
+        return False
+    if operation.name in NEW_GROUP:
+        return divergence.shape == "arm"
+    return divergence.subgroup and members_part(divergence) is not None
+
+
+def members_part(divergence: Divergence) -> bool | None:
+    """Whether members of the operation's group disagree on the condition; None where it cannot be told."""
+    group = divergence.operation.group if divergence.operation is not None else None
+    condition = divergence.condition
+    if group is None or condition is None or group.tag != "extobj" or group.data[2] is None:
+        return None
+    parted = False
+    for world, local in WORLDS:
+        verdicts = set()
+        for rank in range(world):
+            at = Valuation(rank, world, local)
+            members = evaluate(group.data[2], at)
+            if not isinstance(members, (tuple, list, range, set, frozenset)):
+                return None
+            if rank in members:
+                verdicts.add(truth(condition, at))
+        if None in verdicts:
+            return None
+        parted = parted or len(verdicts) > 1
+    return parted
 
 
 def _loop_owner(divergence: Divergence) -> str:
@@ -75,6 +113,23 @@ def about_memory(divergence: Divergence) -> bool:
     return False
 
 
+def meets_in_handler(divergence: Divergence) -> Op | None:
+    """A collective that the handler itself calls before it leaves by raising again, if there is one."""
+    node = divergence.node
+    if not isinstance(node, Try):
+        return None
+    handler = next((h for h in node.handlers if h.place == divergence.condition_place), None)
+    if handler is None or not handler.body:
+        return None
+    last = handler.body[-1]
+    if not (isinstance(last, Jump) and last.kind in ("raise", "exit")):
+        return None
+    return next(
+        (n for n in every_node(handler.body) if isinstance(n, Op) and waits(n) and n.name != "destroy_process_group"),
+        None,
+    )
+
+
 def handles_memory(handler: Handler) -> bool:
     """Whether a clause catches out-of-memory errors by class, or asks the message for "out of memory"."""
     if any(name in _OUT_OF_MEMORY for name in handler.names):
@@ -82,16 +137,6 @@ def handles_memory(handler: Handler) -> bool:
     return any(
         isinstance(node, Branch) and "out of memory" in node.text.lower() for node in every_node(handler.body)
     )
-
-
-def every_node(tree: Tree) -> Iterator[Node]:
-    """Every node of a tree, outermost first."""
-    stack = list(reversed(tree))
-    while stack:
-        node = stack.pop()
-        yield node
-        for child in reversed(subtrees(node)):
-            stack.extend(reversed(child))
 
 
 def where(divergence: Divergence) -> str:

@@ -1,0 +1,118 @@
+"""
+# group-membership-mismatch (SPG106)
+
+## What it does
+Finds process groups that only some ranks make, groups made of other ranks on each rank, and collectives on a
+group that only some of its members call.
+
+## Why is this bad
+`new_group` is called by all ranks of the job, members or not, in the same order: it is how ranks agree on what
+the group is. Called inside `if rank in members:` it waits for the ranks outside. A collective on a finished
+group waits for its members in the same way as one on the default group waits for everybody.
+
+## Example
+```python
+import torch.distributed as dist
+
+
+def leaders():
+    members = [0, 1]
+    if dist.get_rank() in members:
+        return dist.new_group(members)
+    return None
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+
+
+def leaders():
+    members = [0, 1]
+    group = dist.new_group(members)
+    return group if dist.get_rank() in members else None
+```
+
+`new_group(..., use_local_synchronization=True)` is the form that only members call.
+
+## Known limits
+The members of a group are known where the list of ranks is written out or computed from rank and world size.
+For other groups a collective under a condition on the rank is taken to be guarded by membership, since it
+nearly always is.
+
+## Fix safety
+No fix yet.
+
+## References
+- [torch.distributed.new_group](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..model import Finding
+from ..traces.divergence import variance
+from ..traces.nodes import Op
+from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
+from .registry import rule
+from .support import from_divergence, operation_text
+from .support_claims import NEW_GROUP, claimed, members_part, where
+from .support_trees import WORLDS, Path, finding_at, reaching, steps
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..values.value import Value
+
+RULE = rule(code="SPG106", name="group-membership-mismatch", severity="error", status="stable", page=__doc__)
+MAKE = "make the group on every rank, in the same order, and use it only where the rank is a member"
+CALL = "let every member of the group make the call"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Groups made by some ranks, made of different ranks, or used by some of their members."""
+    for divergence in claimed(analysis.divergences, RULE.code):
+        operation = operation_text(divergence)
+        if divergence.operation is not None and divergence.operation.name in NEW_GROUP:
+            message = f"`{operation}` is called only {where(divergence)}; every rank must take part in making a group"
+            yield from_divergence(RULE, divergence, message, MAKE)
+        elif members_part(divergence):
+            message = f"members of the group disagree on `{divergence.condition_text}`: not all of them call `{operation}`"
+            divergence.subgroup = False
+            yield from_divergence(RULE, divergence, message, CALL)
+    yield from _unequal_groups(analysis)
+
+
+def _unequal_groups(analysis: Analysis) -> Iterable[Finding]:
+    """Calls that make a group of other ranks on each rank."""
+    for root in analysis.roots:
+        for step in steps(root.tree):
+            op = step.node
+            if not isinstance(op, Op) or op.name not in NEW_GROUP:
+                continue
+            for value in op.invariant:
+                if rank_dependent(value) and _overlap(value, step.path):
+                    message = f"`{op.text}` makes another group on each rank: its ranks depend on the rank"
+                    yield finding_at(
+                        RULE,
+                        op,
+                        message,
+                        MAKE,
+                        taints=variance(value.taint)[:2],
+                        calls=step.calls,
+                    )
+
+
+def _overlap(value: Value, path: Path) -> bool:
+    """Whether ranks that reach the call ask for different groups (unknown values are taken to differ)."""
+    for world, local in WORLDS:
+        seen = set()
+        for rank in range(world):
+            at = Valuation(rank, world, local)
+            if reaching(path, at):
+                result = evaluate(value, at)
+                seen.add(rank if result is UNKNOWN else repr(result))
+        if len(seen) > 1:
+            return True
+    return False

@@ -1,0 +1,84 @@
+"""
+# unordered-collective-iteration (SPG403)
+
+## What it does
+Finds loops over a set (or in the order in which things finish) that call collectives, and branches on such an
+order.
+
+## Why is this bad
+The order of a set of strings differs between processes: Python salts their hashes anew in each. Rank 0
+broadcasts `weight` first, rank 1 `bias`: where the shapes agree, parameters are exchanged silently; where they
+do not, the job hangs or crashes. With `PYTHONHASHSEED=0` on the developer's machine it never happens.
+
+## Example
+```python
+import torch.distributed as dist
+
+
+def share(model, skip):
+    table = dict(model.named_parameters())
+    for name in set(table) - set(skip):
+        dist.broadcast(table[name].data, src=0)
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+
+
+def share(model, skip):
+    table = dict(model.named_parameters())
+    for name in sorted(set(table) - set(skip)):
+        dist.broadcast(table[name].data, src=0)
+```
+
+## Known limits
+Sets of whole numbers are the same everywhere and are no findings, where the analysis can tell that they are
+numbers. A dict keeps the order in which it was filled; where that was the order of a set, it is seen only for
+dict comprehensions. `set.pop()` is not looked at.
+
+## Fix safety
+`sorted(...)` around the set is safe for items that can be compared. There is no automatic fix for it yet.
+
+## References
+- [`object.__hash__`: hashes are salted](https://docs.python.org/3/reference/datamodel.html#object.__hash__)
+- [logix-project/logix#68](https://github.com/logix-project/logix/pull/68): states kept in a set, synchronised in another order on
+  each rank
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..model import Finding
+from ..traces.nodes import Loop, Op
+from .registry import rule
+from .support import from_divergence
+from .support_claims import claimed, decided
+from .support_trees import every_node, finding_at, steps, waits
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
+RULE = rule(
+    code="SPG403", name="unordered-collective-iteration", severity="error", status="stable", page=__doc__
+)
+HELP = "iterate in an order that all ranks share: `sorted(...)` around the set"
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Loops over unordered items with collectives in the body, then divergences that an order decides."""
+    for root in analysis.roots:
+        for step in steps(root.tree):
+            node = step.node
+            if not isinstance(node, Loop) or not node.order:
+                continue
+            op = next((inner for inner in every_node(node.body) if waits(inner)), None)
+            if op is None:
+                continue
+            assert isinstance(op, Op)
+            message = f"`{node.text}` takes its items in an order that differs between ranks, and calls `{op.text}` for each"
+            yield finding_at(RULE, op, message, HELP, taints=node.order[:1], calls=step.calls)
+    for divergence in claimed(analysis.divergences, RULE.code):
+        yield from_divergence(RULE, divergence, decided(divergence, "an order that differs between ranks"), HELP)

@@ -1,0 +1,257 @@
+"""
+# unwaited-async-collective (SPG603)
+
+## What it does
+Finds asynchronous operations whose handle is never waited for, handles that are overwritten before the wait, and
+buffers that are used between the start and the wait.
+
+## Why is this bad
+`async_op=True`, `isend` and `irecv` only start the operation. Until `wait()` has returned, the receiving buffer
+holds what it likes, and the sending buffer may still be read: a number written into it goes out in place of the
+one that was meant. A handle that is lost is an operation whose end nobody sees; with some backends it is
+cancelled when the handle is collected, and the other rank waits.
+
+## Example
+```python
+import torch.distributed as dist
+
+
+def exchange(mine, theirs, peer):
+    dist.isend(mine, dst=peer)
+    request = dist.irecv(theirs, src=peer)
+    request.wait()
+    return theirs
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+
+
+def exchange(mine, theirs, peer):
+    requests = [dist.isend(mine, dst=peer), dist.irecv(theirs, src=peer)]
+    for request in requests:
+        request.wait()
+    return theirs
+```
+
+## Known limits
+Judged inside one function: a handle that is returned, stored in an attribute or passed on is taken to be waited
+for elsewhere. Buffers are followed by name, in the statements between start and wait of the same block.
+
+## Fix safety
+No fix: where the wait belongs decides what overlaps with what.
+
+## References
+- [torch.distributed: synchronous and asynchronous operations](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)
+- MPI-CorrBench, class "MissingWait" and "Local concurrency"
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..model import Finding
+from ..traces.nodes import Op
+from ..values.value import Place
+from .registry import rule
+from .support_trees import finding_at, steps
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
+RULE = rule(
+    code="SPG603", name="unwaited-async-collective", severity="error", status="stable", page=__doc__
+)
+HELP = "keep the handle and call `wait()` on it before the buffer is used and before the function ends"
+_ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv"})
+_RECEIVES = frozenset({"irecv"})
+_SENDS = frozenset({"isend"})
+Starts = dict[tuple[int, int], Op]
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Every block that starts an asynchronous operation, read statement by statement."""
+    by_file: dict[str, Starts] = {}
+    for root in analysis.roots:
+        for step in steps(root.tree, threads=True):
+            op = step.node
+            if isinstance(op, Op) and (op.handle or op.name in _ALWAYS_ASYNC):
+                by_file.setdefault(op.place.filename, {})[(op.place.row, op.place.column)] = op
+    modules = {root.module.filename: root.module for root in analysis.roots}
+    for filename, starts in sorted(by_file.items()):
+        if filename in modules:
+            yield from _in_scope(modules[filename].tree, starts)
+
+
+def _in_scope(scope: ast.AST, starts: Starts) -> Iterator[Finding]:
+    """The blocks of a module or function; nested functions are scopes of their own."""
+    reads = _reads(scope)
+    for block in _blocks(scope):
+        for position, statement in enumerate(block):
+            yield from _at(statement, block[position + 1 :], starts, reads)
+    for inner in _own(scope):
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _in_scope(inner, starts)
+
+
+def _at(statement: ast.stmt, rest: list[ast.stmt], starts: Starts, reads: dict[str, int]) -> Iterator[Finding]:
+    if isinstance(statement, ast.Expr):
+        op = _started(statement.value, starts)
+        if op is not None:
+            yield _finding(op, statement.value, f"the handle of `{op.text}` is dropped: nothing waits for the operation")
+        yield from _appended(statement.value, starts, reads)
+    for name, value in _assigned(statement):
+        op = _started(value, starts)
+        if op is None:
+            continue
+        lost = _fate(name, rest)
+        if lost == "overwritten":
+            yield _finding(op, value, f"`{name}` is overwritten before anything waits for `{op.text}`")
+        elif not reads.get(name):
+            yield _finding(op, value, f"nothing waits for `{name}`, the handle of `{op.text}`")
+        else:
+            yield from _buffer_used(op, value, name, rest)
+
+
+def _appended(value: ast.expr, starts: Starts, reads: dict[str, int]) -> Iterator[Finding]:
+    """``handles.append(start(...))`` of a list that nothing reads."""
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "append"):
+        return
+    if not isinstance(value.func.value, ast.Name) or not value.args:
+        return
+    op = _started(value.args[0], starts)
+    name = value.func.value.id
+    if op is not None and not reads.get(name):
+        yield _finding(op, value.args[0], f"`{name}` keeps the handle of `{op.text}`, and nothing waits for it")
+
+
+def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Names that a statement binds, each with its own value."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return
+    target, value = statement.targets[0], statement.value
+    if isinstance(target, ast.Name):
+        if isinstance(value, (ast.List, ast.Tuple)):
+            yield from ((target.id, item) for item in value.elts)
+        else:
+            yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, item in zip(target.elts, value.elts, strict=True):
+            if isinstance(one, ast.Name):
+                yield one.id, item
+
+
+def _started(value: ast.expr, starts: Starts) -> Op | None:
+    if not isinstance(value, ast.Call):
+        return None
+    return starts.get((value.lineno, value.col_offset))
+
+
+def _fate(name: str, rest: list[ast.stmt]) -> str:
+    """Whether a name is bound anew in the same block before anything reads it."""
+    for statement in rest:
+        if any(_is_read(node, name) for node in ast.walk(statement)):
+            return "read"
+        if isinstance(statement, ast.Assign) and any(
+            isinstance(node, ast.Name) and node.id == name for target in statement.targets for node in ast.walk(target)
+        ):
+            return "overwritten"
+    return ""
+
+
+def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> Iterator[Finding]:
+    """The buffer is written (a send) or touched at all (a receive) before the handle is next read."""
+    assert isinstance(start, ast.Call)
+    buffer = next((a for a in [*start.args[:1], *(k.value for k in start.keywords if k.arg == "tensor")]), None)
+    if not isinstance(buffer, ast.Name) or not (op.name in _SENDS or op.name in _RECEIVES or op.handle):
+        return
+    for statement in rest:
+        if any(_is_read(node, handle) for node in ast.walk(statement)) or _ends(statement):
+            return
+        used = next(_uses(statement, buffer.id, reads=op.name not in _SENDS), None)
+        if used is not None:
+            word = "written" if op.name in _SENDS else "used"
+            message = f"`{buffer.id}` is {word} before `{op.text}` has been waited for"
+            yield _finding(op, used, message)
+            return
+        if any(isinstance(n, ast.Name) and n.id == buffer.id and isinstance(n.ctx, ast.Store) for n in ast.walk(statement)):
+            return
+
+
+def _ends(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue))
+
+
+def _uses(statement: ast.stmt, name: str, *, reads: bool) -> Iterator[ast.AST]:
+    """Where a statement changes the tensor in place, or reads it."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _base(node) == name:
+            yield node
+        elif isinstance(node, ast.AugAssign) and _base(node.target) == name:
+            yield node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if _base(node.func.value) == name and node.func.attr.endswith("_") and not node.func.attr.startswith("_"):
+                yield node
+        if reads and _is_read(node, name) and not isinstance(statement, ast.Delete):
+            yield node
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_read(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+
+
+def _reads(scope: ast.AST) -> dict[str, int]:
+    """How often each name is read in a scope, nested functions included; ``x.append`` is no reading of x."""
+    found: dict[str, int] = {}
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            func = node.value.func
+            if isinstance(func, ast.Attribute) and func.attr == "append":
+                skipped.add(func.value)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in skipped:
+            found[node.id] = found.get(node.id, 0) + 1
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found.update(dict.fromkeys(node.names, 1))
+    return found
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, without the insides of nested functions."""
+    stack = list(ast.iter_child_nodes(scope))
+    while stack:
+        node = stack.pop(0)
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            stack[:0] = ast.iter_child_nodes(node)
+
+
+def _blocks(scope: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Every list of statements that belongs to a scope itself."""
+    for node in (scope, *_own(scope)):
+        if node is not scope and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                yield block
+
+
+def _finding(op: Op, at: ast.AST, message: str) -> Finding:
+    place = Place(
+        op.place.filename,
+        getattr(at, "lineno", op.place.row),
+        getattr(at, "col_offset", op.place.column),
+        getattr(at, "end_lineno", None) or op.place.end_row,
+        getattr(at, "end_col_offset", None) or op.place.end_column,
+    )
+    return finding_at(RULE, Op(place, op.name, op.kind, None, op.text), message, HELP, reached=op)

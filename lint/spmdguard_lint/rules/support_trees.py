@@ -1,0 +1,140 @@
+"""Walking trace trees: every node with the nodes around it, and the ranks that can reach it.
+
+Terminology: a *step* is a node with its *path*, the pairs (enclosing node, which part of it) from the outside in.
+Parts are "then" and "orelse" of a branch, "body", "orelse", "final" and "handler" of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..model import Certainty, Finding, RuleInfo, TrailStep
+from ..traces.divergence import group_key
+from ..traces.nodes import Branch, Call, Loop, Node, Op, Region, Tree, Try, Yielded
+from ..traces.terms import subtrees
+from ..values.evaluate import Valuation, truth
+from ..values.value import Taint
+from .support import site, source_text
+
+if TYPE_CHECKING:
+    from ..traces.nodes import Handler
+
+WORLDS = ((2, 2), (3, 3), (4, 2))
+Path = tuple[tuple[Node, str], ...]
+
+
+class Step(NamedTuple):
+    """A node and what encloses it."""
+
+    node: Node
+    path: Path
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The followed calls that lead here, outermost first."""
+        return tuple(node for node, _ in self.path if isinstance(node, Call))
+
+
+def steps(tree: Tree, path: Path = (), *, threads: bool = False) -> Iterator[Step]:
+    """Every node of a tree in execution order; the bodies of threads only where asked for."""
+    for node in tree:
+        yield Step(node, path)
+        for part, child in parts(node, threads=threads):
+            yield from steps(child, (*path, (node, part)), threads=threads)
+
+
+def parts(node: Node, *, threads: bool = False) -> Iterator[tuple[str, Tree]]:
+    """The subtrees of a node by name."""
+    if isinstance(node, Branch):
+        yield "then", node.then
+        yield "orelse", node.orelse
+    elif isinstance(node, (Call, Yielded)):
+        yield "body", node.body
+    elif isinstance(node, Region):
+        if threads or node.kind != "thread":
+            yield "body", node.body
+    elif isinstance(node, Loop):
+        yield "body", node.body
+        yield "orelse", node.orelse
+    elif isinstance(node, Try):
+        yield "body", node.body
+        for handler in node.handlers:
+            yield "handler", handler.body
+        yield "orelse", node.orelse
+        yield "final", node.final
+
+
+def every_node(tree: Tree) -> Iterator[Node]:
+    """Every node of a tree, outermost first."""
+    stack = list(reversed(tree))
+    while stack:
+        node = stack.pop()
+        yield node
+        for child in reversed(subtrees(node)):
+            stack.extend(reversed(child))
+
+
+def waits(node: Node) -> bool:
+    """Whether a node is an operation of the default group in which ranks wait for one another."""
+    return isinstance(node, Op) and node.kind != "point-to-point" and group_key(node) is None
+
+
+def reaching(path: Path, at: Valuation) -> bool:
+    """Whether a rank can come to the end of a path; conditions that cannot be decided are taken to let it."""
+    for node, part in path:
+        if isinstance(node, Branch) and part in ("then", "orelse"):
+            known = truth(node.condition, at)
+            if known is not None and known is not (part == "then"):
+                return False
+    return True
+
+
+def shown(step: Step) -> Node:
+    """Where to point for a step: the outermost followed call that leads to it, or the node itself."""
+    calls = step.calls
+    return calls[0] if calls else step.node
+
+
+def handler_of(step: Step) -> Handler | None:
+    """The innermost except clause that a step stands in."""
+    for node, part in reversed(step.path):
+        if isinstance(node, Try) and part == "handler":
+            for handler in node.handlers:
+                if any(inner is step.node for inner in every_node(handler.body)):
+                    return handler
+    return None
+
+
+def finding_at(
+    rule: RuleInfo,
+    node: Node,
+    message: str,
+    help_text: str,
+    *,
+    certainty: Certainty = "likely",
+    taints: Iterable[Taint] = (),
+    calls: Iterable[Call] = (),
+    reached: Node | None = None,
+    diverging: tuple[str, ...] = (),
+    others: tuple[str, ...] = (),
+) -> Finding:
+    """A finding at a node; the trail names the sources, then the calls, then the operation reached."""
+    trail = [TrailStep(site(taint.place), source_text(taint)) for taint in taints]
+    trail.extend(
+        TrailStep(site(call.place), f"in the call `{call.text}`") for call in calls if call.place != node.place
+    )
+    if reached is not None and reached.place != node.place:
+        trail.append(TrailStep(site(reached.place), f"`{getattr(reached, 'text', '')}` is the operation"))
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        severity=rule.severity,
+        certainty=certainty,
+        message=message,
+        help=help_text,
+        site=site(node.place),
+        trail=tuple(trail),
+        diverging=diverging,
+        others=others,
+    )
