@@ -7,6 +7,7 @@ from .fact import Fact, TypeFacts
 
 _SEEN = varying("filesystem")
 _LISTED = varying("filesystem", raises_local=True, event="read")
+_WALKED = varying("filesystem", event="list")
 _READ = local("read")  # of one file all ranks read the same
 _WRITE = local("write")
 _MKDIR = local("mkdir")
@@ -45,10 +46,10 @@ FUNCTIONS: dict[str, Fact] = {
     "os.access": _SEEN,
     "os.stat": _LISTED,
     "os.listdir": _LISTED,
-    "os.scandir": _LISTED,
-    "os.walk": _SEEN,
-    "glob.glob": _SEEN,
-    "glob.iglob": _SEEN,
+    "os.scandir": _WALKED,
+    "os.walk": _WALKED,
+    "glob.glob": _WALKED,
+    "glob.iglob": _WALKED,
     "shutil.disk_usage": _SEEN,
     "shutil.which": _SEEN,
     "os.path.join": PURE,

@@ -70,13 +70,13 @@ def apply_fact(
         return Value("wrapped", (f"main-only:{fact.main_only}", args[0], text))
     if fact.wraps == "context":
         if fact.raises_local and not fact.suppresses:
-            frame.out.append(_event(fact, place, text, receiver, args, kwargs))
+            frame.out.append(_event(fact, name, place, text, receiver, args, kwargs))
             frame.out.append(Fallible(place, text, True))
         return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
     if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
     if fact.event:
-        frame.out.append(_event(fact, place, text, receiver, args, kwargs))
+        frame.out.append(_event(fact, name, place, text, receiver, args, kwargs))
     if fact.raises_local:
         frame.out.append(Fallible(place, text, True))
     if fact.noreturn:
@@ -91,9 +91,15 @@ def apply_fact(
 
 
 def _event(
-    fact: Fact, place: Place, text: str, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+    fact: Fact,
+    name: str,
+    place: Place,
+    text: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
 ) -> Event:
-    return Event(place, fact.event, text, tuple(args), receiver=receiver, keywords=kwargs)
+    return Event(place, fact.event, text, tuple(args), call=name, receiver=receiver, keywords=kwargs)
 
 
 def _record_raise(frame: Frame) -> None:

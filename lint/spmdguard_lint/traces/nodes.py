@@ -64,9 +64,9 @@ class Op(Node):
 
 
 class Event(Node):
-    """Something the life-cycle and checkpoint rules look for, with the call's receiver and arguments."""
+    """Something the life-cycle and checkpoint rules look for: ``call`` is the known name of what is called."""
 
-    __slots__ = ("args", "keywords", "name", "receiver", "text")
+    __slots__ = ("args", "call", "keywords", "name", "receiver", "text")
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Event(Node):
         text: str,
         args: tuple[Value, ...] = (),
         *,
+        call: str = "",
         receiver: Value | None = None,
         keywords: dict[str, Value] | None = None,
     ) -> None:
@@ -82,6 +83,7 @@ class Event(Node):
         self.name = name
         self.text = text
         self.args = args
+        self.call = call
         self.receiver = receiver
         self.keywords = keywords or {}
 
