@@ -13,7 +13,8 @@ from spmdguard_lint.model import Finding, Site
 from spmdguard_lint.report.style import Style, num_cells, printable, wrapped
 from spmdguard_lint.source.reading import SourceFile
 
-_MIN_LABEL = 24
+_MIN_CODE = 24
+_MIN_LABEL = 56
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _line(
     row: int, text: str, marks: Sequence[Mark], severity: str, gutter: int, style: Style
 ) -> Iterator[str]:
     """A source line, cut to the terminal's width, and below it the underlines from right to left."""
-    room = max(style.width - gutter - 3, _MIN_LABEL)
+    room = max(style.width - gutter - 3, _MIN_CODE)
     visible = printable(text)
     spans = {mark: _span(mark, text) for mark in marks}
     anchor = next(
@@ -146,12 +147,13 @@ def _underline(
     room = style.width - gutter - 3
     number = style.number(mark.number)
     indent = before + len(underline) + 1
+    wanted = min(_MIN_LABEL, num_cells(mark.label))
     lines = wrapped(mark.label, max(room - indent - len(number) - 1, 1))
-    if room - indent - len(number) - 1 >= min(_MIN_LABEL, num_cells(mark.label)):
+    if room - indent - len(number) - 1 >= wanted:
         lead += " "
     else:
         yield f"{margin}{lead}"
-        indent = min(before, max(0, room - _MIN_LABEL - len(number) - 1))
+        indent = min(before, max(0, room - wanted - len(number) - 1))
         lines = wrapped(mark.label, room - indent - len(number) - 1)
         lead = " " * indent
     yield f"{margin}{lead}{style.paint(f'{number} {lines[0]}', 'cyan')}"
