@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(240)]
 
+PRE_COMMIT = (sys.executable, "-m", "pre_commit")
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = """\
 repos:
@@ -73,7 +76,7 @@ def repository_of_this_checkout(folder: Path) -> str:
     return git("rev-parse", "HEAD", cwd=folder)
 
 
-@pytest.mark.skipif(shutil.which("pre-commit") is None, reason="pre-commit is not installed")
+@pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed")
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no git checkout")
 def test_hooks_work_from_a_git_checkout_without_torch(tmp_path):
     """pre-commit installs the hook from git without torch; it fails on a hazard and passes without one."""
@@ -90,7 +93,7 @@ def test_hooks_work_from_a_git_checkout_without_torch(tmp_path):
     git("add", "--all", cwd=project)
     env = {**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "home"), "NO_COLOR": "1"}
 
-    found = run("pre-commit", "run", "--all-files", cwd=project, env=env)
+    found = run(*PRE_COMMIT, "run", "--all-files", cwd=project, env=env)
     assert found.returncode == 1, found.stdout + found.stderr
     assert "train.py:7:9" in found.stdout
     assert "SPG101" in found.stdout
@@ -98,7 +101,7 @@ def test_hooks_work_from_a_git_checkout_without_torch(tmp_path):
     assert not list((tmp_path / "home").rglob("site-packages/torch"))
 
     fixing = run(
-        "pre-commit",
+        *PRE_COMMIT,
         "run",
         "--all-files",
         "--hook-stage",
@@ -114,6 +117,6 @@ def test_hooks_work_from_a_git_checkout_without_torch(tmp_path):
         HAZARD.replace("if dist.get_rank() == 0:", "if True:"), encoding="utf-8"
     )
     git("add", "--all", cwd=project)
-    clean = run("pre-commit", "run", "--all-files", cwd=project, env=env)
+    clean = run(*PRE_COMMIT, "run", "--all-files", cwd=project, env=env)
     assert clean.returncode == 0, clean.stdout + clean.stderr
     assert "Passed" in clean.stdout
