@@ -7,6 +7,7 @@ the module-level walrus in files that have one. Cost: linear in the statements.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from .bindings import AssignBinding, Binding, ClassBinding, FunctionBinding, ImportBinding
@@ -152,18 +153,33 @@ def _module_statement(found: Collected, module: Module, node: ast.AST, fallback:
 
 
 def _assignment(found: Collected, node: ast.Assign | ast.AnnAssign | ast.AugAssign, fallback: bool) -> None:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    targets: list[ast.expr] = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
     if isinstance(node, ast.AnnAssign) and node.value is None:
         return
-    for target in targets:
-        plain = isinstance(target, ast.Name)
-        value = node.value if plain and not isinstance(node, ast.AugAssign) else None
+    whole = None if isinstance(node, ast.AugAssign) else node.value
+    for target, value in _pairs(targets, whole):
         spare = fallback or (isinstance(value, ast.Constant) and value.value is None)
         for name in target_names(target):
-            binding = AssignBinding(value, target, node.lineno, spare)
+            binding = AssignBinding(
+                value if isinstance(target, ast.Name) else None, target, node.lineno, spare
+            )
             found.bindings.setdefault(name, []).append(binding)
             if name == "__all__" and node.value is not None:
                 _dunder_all(found, node.value, isinstance(node, ast.AugAssign))
+
+
+def _pairs(targets: list[ast.expr], value: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """Targets with their values; ``a, b = x, y`` is taken apart."""
+    for target in targets:
+        if (
+            isinstance(target, (ast.Tuple, ast.List))
+            and isinstance(value, (ast.Tuple, ast.List))
+            and len(target.elts) == len(value.elts)
+            and not any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts))
+        ):
+            yield from zip(target.elts, value.elts, strict=True)
+        else:
+            yield target, value
 
 
 def _dunder_all(found: Collected, value: ast.expr, added: bool) -> None:

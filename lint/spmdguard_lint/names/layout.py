@@ -25,15 +25,23 @@ _MAX_LEVELS_ABOVE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where one file stands: its root, its dotted name below it, and the longer names above."""
+class Name:
+    """A dotted name below a root; ``anywhere``: files that do not lie below the root may use it too."""
 
     root: str
-    name: str
+    dotted: str
+    anywhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one file stands: its primary name, and the others that imports may use."""
+
+    primary: Name
+    others: tuple[Name, ...]
     is_package: bool
     in_package: bool
     directory: str
-    aliases: tuple[tuple[str, str], ...]
 
 
 def place_files(files: Sequence[SourceFile]) -> list[Place]:
@@ -50,14 +58,21 @@ def _place(path: str, homes: _Homes, promotions: _Promotions, top: str) -> Place
     stem = filename.removesuffix(".py").removesuffix(".pyi")
     root, package = homes.of(directory)
     is_package = stem == "__init__" and bool(package)
-    name = package if is_package else f"{package}.{stem}" if package else stem
-    aliases = tuple(_names_above(root, name, top))
+    dotted = package if is_package else f"{package}.{stem}" if package else stem
+    primary = Name(root, dotted, anywhere=bool(package))
+    others = list(_names_above(root, dotted, top))
+    enclosing = homes.enclosing(root)
+    if enclosing is not None:
+        longer = Name(enclosing[0], f"{enclosing[1]}.{dotted}", anywhere=True)
+        others.insert(0, primary if package else longer)
+        primary = longer if package else primary
     if package:
-        prefix = promotions.prefix_of(root, package.partition(".")[0])
+        prefix = promotions.prefix_of(primary.root, primary.dotted.partition(".")[0])
         if prefix:
-            aliases = ((root, name), *aliases)
-            root, name = root[: -len(prefix) - 1], f"{prefix.replace('/', '.')}.{name}"
-    return Place(root, name, is_package, bool(package), directory, aliases)
+            others.insert(0, primary)
+            above = primary.root[: -len(prefix) - 1]
+            primary = Name(above, f"{prefix.replace('/', '.')}.{primary.dotted}", anywhere=True)
+    return Place(primary, tuple(others), is_package, bool(package), directory)
 
 
 def _absolute(path: Path) -> str:
@@ -75,16 +90,16 @@ def _common_directory(paths: list[str]) -> str:
     return "/".join(common)
 
 
-def _names_above(root: str, name: str, top: str) -> Iterator[tuple[str, str]]:
-    """``(root, name)`` for each directory above the home root, up to the directory common to all files."""
+def _names_above(root: str, dotted: str, top: str) -> Iterator[Name]:
+    """A name for each directory above the home root, up to the directory common to all files."""
     for _ in range(_MAX_LEVELS_ABOVE):
         if len(root) <= len(top):
             return
         root, _, part = root.rpartition("/")
         if not part.isidentifier():
             return
-        name = f"{part}.{name}"
-        yield root, name
+        dotted = f"{part}.{dotted}"
+        yield Name(root, dotted, anywhere=False)
 
 
 class _Homes:
@@ -108,6 +123,19 @@ class _Homes:
             return directory, ""
         root, package = self.of(parent)
         return root, f"{package}.{part}" if package else part
+
+    def enclosing(self, directory: str) -> tuple[str, str] | None:
+        """``(root, dotted name)`` of a directory without ``__init__.py`` that lies inside a package."""
+        rest: list[str] = []
+        for _ in range(_MAX_LEVELS_ABOVE):
+            directory, _, part = directory.rpartition("/")
+            if not part.isidentifier():
+                return None
+            rest.insert(0, part)
+            root, package = self.of(directory)
+            if package:
+                return root, ".".join([package, *rest])
+        return None
 
 
 class _Promotions:
@@ -148,13 +176,11 @@ class ModuleIndex:
         self._top_level: set[str] = set()
         self._directories: dict[Module, str] = {}
         for module, place in zip(modules, places, strict=True):
-            names = ((place.root, place.name), *place.aliases)
-            for position, (root, name) in enumerate(names):
-                anywhere = place.in_package and (position == 0 or root == place.aliases[0][0])
-                self._entries.setdefault(name, []).append((root, anywhere, module))
+            for name in (place.primary, *place.others):
+                self._entries.setdefault(name.dotted, []).append((name.root, name.anywhere, module))
             self._directories[module] = place.directory
             if place.in_package:
-                stem = place.name.rpartition(".")[2]
+                stem = place.primary.dotted.rpartition(".")[2]
                 self._siblings.setdefault((place.directory, stem), module)
                 self._top_level.add(stem)
         self._top_level.update(name.partition(".")[0] for name in self._entries)

@@ -11,6 +11,7 @@ from ..source.reading import SourceFile
 from .bindings import Binding
 from .collector import Collected, collect
 from .functions import FunctionInfo
+from .globals import GlobalAssignment, global_assignments
 from .lazy import lazy_exports
 from .scopes import TextMarkers
 
@@ -86,6 +87,11 @@ class Module:
     def lazy_exports(self) -> dict[str, str]:
         """Names that a lazy module offers, with the submodule (relative to this package) each comes from."""
         return lazy_exports(self.tree) if b"_import_structure" in self.source.content else {}
+
+    @cached_property
+    def global_assignments(self) -> dict[str, list[GlobalAssignment]]:
+        """What functions of this file assign to module-level names under ``global``."""
+        return global_assignments(self.all_functions) if b"global " in self.source.content else {}
 
     @cached_property
     def _by_node(self) -> dict[ast.AST, FunctionInfo]:

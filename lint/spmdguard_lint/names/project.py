@@ -29,7 +29,7 @@ class Project:
         self.errors: list[CannotParse] = []
         places = place_files(self.files)
         self.all_modules = tuple(
-            Module(self, place.name, source, place.is_package, place.root)
+            Module(self, place.primary.dotted, source, place.is_package, place.primary.root)
             for place, source in zip(places, self.files, strict=True)
         )
         self.by_filename: Mapping[str, Module] = {m.filename: m for m in self.all_modules}
@@ -49,6 +49,10 @@ class Project:
     def resolve(self, module: Module, dotted: str) -> Symbol:
         """What ``dotted`` (``"dist.get_rank"``) means at module level of ``module``."""
         return self._resolver.resolve(module, dotted)
+
+    def resolve_before(self, module: Module, dotted: str, row: int) -> Symbol:
+        """What ``dotted`` means at module level just above ``row``: the ``f`` inside ``f = wrap(f)``."""
+        return self._resolver.resolve_before(module, dotted, row)
 
     def resolve_in_function(self, function: FunctionInfo, dotted: str) -> Symbol:
         """What ``dotted`` means inside ``function``, as far as definitions and imports tell."""

@@ -7,6 +7,7 @@ name leads into them. Results of whole queries are cached.
 
 from __future__ import annotations
 
+import ast
 import builtins
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,18 @@ class Resolver:
                 self._cache[key] = found
         return found
 
+    def resolve_before(self, module: Module, dotted: str, row: int) -> Symbol:
+        """Like ``resolve``, with the first name as bound above ``row``: the ``f`` inside ``f = wrap(f)``."""
+        first, _, rest = dotted.partition(".")
+        bindings = module.bindings.get(first, [])
+        above = [b for b in bindings if b.row < row]
+        if not above or len(above) == len(bindings):
+            return self.resolve(module, dotted)
+        symbol: Symbol | None = self._bound(module, first, above)
+        for name in rest.split(".") if rest else ():
+            symbol = self.member(symbol, name, module) if symbol is not None else None
+        return UnknownSymbol(dotted) if symbol is None else symbol
+
     def member(self, symbol: Symbol, name: str, importer: Module) -> Symbol | None:
         """The meaning of ``symbol.name``, or None when it cannot be told."""
         if isinstance(symbol, ModuleSymbol):
@@ -67,13 +80,15 @@ class Resolver:
     def module_member(self, module: Module, name: str) -> Symbol | None:
         """The meaning of attribute ``name`` of a project module."""
         key = (module, name)
-        if key in self._active or len(self._active) >= _MAX_DEPTH:
+        if key in self._active:
+            return self._submodule(module, name)  # ``from . import name`` in a package's own __init__
+        if len(self._active) >= _MAX_DEPTH:
             return None
         self._active.add(key)
         try:
             bindings = module.bindings.get(name)
             if bindings:
-                return self._bound(module, name, preferred(bindings))
+                return self._bound(module, name, bindings)
             return self._submodule(module, name) or self._starred(module, name) or self._lazy(module, name)
         finally:
             self._active.discard(key)
@@ -89,7 +104,8 @@ class Resolver:
             symbol = self.member(symbol, name, module)
         return UnknownSymbol(dotted) if symbol is None else symbol
 
-    def _bound(self, module: Module, name: str, binding: Binding) -> Symbol:
+    def _bound(self, module: Module, name: str, bindings: list[Binding]) -> Symbol:
+        binding = preferred(bindings)
         if isinstance(binding, FunctionBinding):
             return FunctionSymbol(binding.info)
         if isinstance(binding, ClassBinding):
@@ -97,7 +113,7 @@ class Resolver:
         if isinstance(binding, ImportBinding):
             return self._imported(module, binding)
         alias = dotted_name(binding.value)
-        if alias and alias.partition(".")[0] != name:
+        if alias and alias.partition(".")[0] != name and _is_only_value(binding, bindings):
             target = self._walk(module, alias)
             if not isinstance(target, UnknownSymbol):
                 return target
@@ -189,6 +205,12 @@ class Resolver:
         for name in rest.split(".") if rest else ():
             symbol = self.member(symbol, name, importer) if symbol is not None else None
         return UnknownSymbol(target) if symbol is None else symbol
+
+
+def _is_only_value(binding: AssignBinding, bindings: list[Binding]) -> bool:
+    """Whether every other binding of the name is a fallback or a constant placeholder."""
+    others = (b for b in bindings if b is not binding and not b.fallback)
+    return all(isinstance(b, AssignBinding) and isinstance(b.value, ast.Constant) for b in others)
 
 
 def preferred(bindings: list[Binding]) -> Binding:
