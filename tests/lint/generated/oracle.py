@@ -14,6 +14,7 @@ the fragment).
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from tests.lint.generated.world import OutOfBudget, ProgramError, Rank, combine
 Verdict = Literal["match", "grey", "mismatch", "invalid"]
 
 WORLD_SIZES = (2, 3, 4)
+LARGE_WORLD = 9  # where a program compares with a number that no smaller world reaches
+LARGE = re.compile(r"(?:==|<|>|//) [5-8]\b")
 SEVERITY: tuple[Verdict, ...] = ("match", "grey", "mismatch", "invalid")
 RAISED_BY_PROGRAMS = frozenset({"ValueError", "RuntimeError", "OSError", "StepError", "StopRun"})
 MAX_ROUNDS = 400
@@ -59,10 +62,10 @@ class Outcome:
 
 
 def settings(source: str) -> Iterator[Setting]:
-    """Every world size with every setting of the inputs that the script reads."""
+    """Each world size with every setting of the inputs that the script reads."""
     modes = ("fast", "full") if "MODE" in source else ("fast",)
     argvs = (("train.py",), ("train.py", "--eval", "now")) if "argv" in source else (("train.py",),)
-    for world in WORLD_SIZES:
+    for world in (*WORLD_SIZES, LARGE_WORLD) if LARGE.search(source) else WORLD_SIZES:
         for mode in modes:
             for argv in argvs:
                 yield Setting(world, mode, argv)

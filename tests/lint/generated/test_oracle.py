@@ -29,6 +29,7 @@ MISMATCHES = {
     "one arm": "if rank == 0: dist.barrier()\n",
     "other order": "dist.barrier() if rank else dist.all_reduce(torch.zeros(1))\n",
     "only at four ranks": "if rank == 3: dist.barrier()\n",
+    "only at six ranks": "if rank == 5: dist.barrier()\n",
     "only with an argument": "if len(sys.argv) > 1 and rank: dist.barrier()\n",
     "only in one mode": "if os.environ['MODE'] == 'full' and rank: dist.barrier()\n",
     "raises before others wait": "if rank == 1: raise ValueError('gone')\ndist.barrier()\n",

@@ -22,6 +22,7 @@ RANK_TESTS = (
     "{r} == 1",
     "{r} // 2 == 1",
 )
+HIGH_RANK_TESTS = ("{r} == 5", "{r} < 8", "{r} > 6", "{r} // 8 == 0")  # told apart by nine ranks only
 ALWAYS_TESTS = ("{r} < {w}", "0 <= {r} < {w}", "{r} >= 0", "{r} != {w}", "{w} > 1", "{w} >= 2")
 OUTSIDE_RANK_TESTS = (
     'os.environ["RANK"] == "0"',
@@ -77,6 +78,8 @@ def rank_condition(scope: Scope) -> str:
         return text
     if choice == 4 and draw.chance(40):
         return draw.pick(OUTSIDE_RANK_TESTS)
+    if choice == 2 and draw.chance(20):
+        return _filled(scope, draw.pick(HIGH_RANK_TESTS))
     if choice == 3 and draw.chance(50):
         joint = draw.pick(("and", "or"))
         return f"{_filled(scope, draw.pick(RANK_TESTS))} {joint} {uniform_condition(scope)}"
