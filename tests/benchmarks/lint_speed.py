@@ -1,0 +1,162 @@
+"""CPU time of a cold ``spmdguard lint`` against parsing alone, against fixit and against torchfix.
+
+python -m tests.benchmarks.lint_speed FOLDER... [--rounds 5] [--fixit BIN] [--torchfix BIN]
+python -m tests.benchmarks.lint_speed --download accelerate pytorch-lightning --venvs FOLDER
+
+Each round measures, per package, the whole process of the linter and, in another fresh process, the CPU time
+of ``libcst.parse_module`` over the same files (the loop only: no import, no reading). The order alternates.
+Reported are the medians of the paired ratios. *All files* divides by the time for every Python file of the
+package; *collective files* by the time for those that name a collective of ``torch.distributed`` or of a
+framework followed by an opening parenthesis (``COLLECTIVE_CALL`` below).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks import measure
+
+TIMEOUT_S = 600.0
+COLLECTIVE_CALL = re.compile(
+    rb"\b(all_reduce|all_gather\w*|all_to_all\w*|reduce_scatter\w*|broadcast(_object_list)?|barrier|"
+    rb"monitored_barrier|gather_object|scatter_object_list|new_group|init_process_group|destroy_process_group|"
+    rb"wait_for_everyone|gather_for_metrics|backward|clip_grad_norm_)\s*\("
+)
+# Runs in a fresh interpreter: the CPU time of parsing the files that a JSON list names.
+PARSE_LOOP = """
+import json, sys, time
+import libcst
+names = json.load(open(sys.argv[1]))
+contents = [open(name, "rb").read() for name in names]
+libcst.parse_module("x = 1")
+started = time.process_time()
+for content in contents:
+    try:
+        libcst.parse_module(content)
+    except libcst.ParserSyntaxError:
+        pass
+print(time.process_time() - started)
+"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One round on one package, in CPU seconds."""
+
+    lint_s: float
+    parse_s: float
+    parse_collective_s: float
+    fixit_s: float | None
+    torchfix_s: float | None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    measure.add_package_arguments(parser)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--fixit", type=Path, help="the fixit command of its own environment")
+    parser.add_argument("--torchfix", type=Path, help="the torchfix command of its own environment")
+    parser.add_argument("--venvs", type=Path, help="make environments for fixit and torchfix in this folder")
+    parser.add_argument("--without-linter", action="store_true", help="measure the others only")
+    args = parser.parse_args(argv)
+    if args.venvs:
+        args.fixit = args.fixit or make_tool("fixit", args.venvs)
+        args.torchfix = args.torchfix or make_tool("torchfix", args.venvs)
+    with ExitStack() as stack:
+        for folder in measure.packages(args, stack):
+            report(folder, args)
+    return 0
+
+
+def make_tool(name: str, folder: Path) -> Path:
+    """Install a peer into an environment of its own; returns its command."""
+    home = folder / name
+    command = home / "bin" / name
+    if not command.exists():
+        venv.create(home, with_pip=True)
+        subprocess.run([home / "bin" / "pip", "install", "--quiet", name], check=True, timeout=600)
+    return command
+
+
+def report(folder: Path, args: argparse.Namespace) -> None:
+    """Measure one package in rounds and print its medians."""
+    files = measure.python_files(folder)
+    collective = [path for path in files if COLLECTIVE_CALL.search(path.read_bytes())]
+    lines = sum(path.read_bytes().count(b"\n") for path in files)
+    print(f"\n## {folder.name}: {len(files)} files, {lines} lines, {len(collective)} files name a collective")
+    samples = [one_round(folder, files, collective, args, number) for number in range(args.rounds)]
+    rows: list[Sequence[object]] = []
+    for label, cost in (
+        ("spmdguard lint", lambda s: s.lint_s),
+        ("libcst.parse_module, all files", lambda s: s.parse_s),
+        ("libcst.parse_module, collective files", lambda s: s.parse_collective_s),
+        ("fixit lint", lambda s: s.fixit_s),
+        ("torchfix", lambda s: s.torchfix_s),
+    ):
+        values = [cost(sample) for sample in samples]
+        if None in values or not any(values):
+            continue
+        ratio = "-" if args.without_linter else measure.median(s.lint_s / cost(s) for s in samples)
+        rows.append((label, measure.median(values), min(values), max(values), ratio))
+    print(measure.table(("CPU seconds of", "median", "least", "most", "linter / this"), rows), flush=True)
+
+
+def one_round(
+    folder: Path, files: Sequence[Path], collective: Sequence[Path], args: argparse.Namespace, number: int
+) -> Sample:
+    """Every command once; odd rounds in the opposite order."""
+    commands = {
+        "lint_s": lambda: 0.0 if args.without_linter else lint(folder),
+        "parse_s": lambda: parse(files),
+        "parse_collective_s": lambda: parse(collective),
+        "fixit_s": lambda: tool([args.fixit, "lint", folder]) if args.fixit else None,
+        "torchfix_s": lambda: tool([args.torchfix, "--select", "ALL", folder]) if args.torchfix else None,
+    }
+    order = list(commands) if number % 2 == 0 else list(reversed(commands))
+    return Sample(**{name: commands[name]() for name in order})
+
+
+def lint(folder: Path) -> float:
+    """CPU seconds of the whole linter, started in an empty folder so that nothing is left from before."""
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [*measure.linter(), "lint", "--isolated", "--output-format", "json", folder.resolve()]
+        outcome = measure.run(command, timeout_s=TIMEOUT_S, cwd=scratch)
+    if outcome.exit_code not in (0, 1):
+        raise SystemExit(f"spmdguard lint ended with {outcome.exit_code}:\n{outcome.err}")
+    return outcome.cpu_s
+
+
+def parse(files: Sequence[Path]) -> float:
+    """CPU seconds of parsing the files with libcst in a fresh interpreter."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as names:
+        json.dump([str(path.resolve()) for path in files], names)
+        names.flush()
+        outcome = measure.run([sys.executable, "-c", PARSE_LOOP, names.name], timeout_s=TIMEOUT_S)
+    if outcome.exit_code != 0:
+        raise SystemExit(outcome.err)
+    return float(outcome.out)
+
+
+def tool(command: Sequence[str | Path]) -> float:
+    """CPU seconds of another linter; finding something is no failure."""
+    outcome = measure.run(command, timeout_s=TIMEOUT_S)
+    if outcome.exit_code < 0 or "Traceback" in outcome.err:
+        raise SystemExit(f"{command[0]} ended with {outcome.exit_code}:\n{outcome.err[-2000:]}")
+    return outcome.cpu_s
+
+
+if __name__ == "__main__":
+    sys.exit(main())
