@@ -36,6 +36,7 @@ class Root:
     tree: Tree
     divergences: list[Divergence] = field(default_factory=list)
     exceeded: bool = False
+    truncated: bool = False
 
     @property
     def name(self) -> str:
@@ -106,14 +107,14 @@ def module_roots(machine: Machine, module: Module) -> Iterable[Root]:
             raise
         return
     tree = machine.run_module(module)
-    yield Root(module, None, tree, exceeded=machine.exceeded)
+    yield Root(module, None, tree, exceeded=machine.exceeded, truncated=machine.truncated)
     paired = paired_methods(module)
     for function in module.all_functions:
-        if function in paired:
+        if function in paired or not machine.worth_a_root(function):
             continue
-        yield Root(module, function, machine.run_function(function), exceeded=machine.exceeded)
+        yield Root(module, function, machine.run_function(function), exceeded=machine.exceeded, truncated=machine.truncated)
     for enter, leave in {id(pair): pair for pair in paired.values()}.values():
-        yield Root(module, enter, machine.run_pair(enter, leave), exceeded=machine.exceeded)
+        yield Root(module, enter, machine.run_pair(enter, leave), exceeded=machine.exceeded, truncated=machine.truncated)
 
 
 def paired_methods(module: Module) -> dict[FunctionInfo, tuple[FunctionInfo, FunctionInfo]]:
@@ -173,16 +174,18 @@ def collect_places(tree: Tree, found: set[Place], *, inside: bool) -> None:
 def budget_findings(analysis: Analysis) -> Iterable[Finding]:
     """SPG904 for every root whose budget ended."""
     for root in analysis.roots:
-        if not root.exceeded:
+        if not root.exceeded and not root.truncated:
             continue
         row = root.function.node.lineno if root.function is not None else 1
         place = Location(row, 1)
         yield Finding(
             code="SPG904",
             name="analysis-budget-exceeded",
-            severity="warning",
+            severity="warning" if root.exceeded else "info",
             certainty="definite",
-            message=f"`{root.name}` was not analysed to its end: it takes more steps than one function may",
+            message=f"`{root.name}` was not analysed to its end: it takes more steps than one function may"
+            if root.exceeded
+            else f"`{root.name}` reaches more code than is followed from one function; calls beyond that are not seen",
             help="split the function, or move the part that calls collectives into a function of its own",
             site=Site(root.module.filename, place, place),
         )

@@ -7,7 +7,7 @@ import ast
 from ..facts import lookup as facts
 from ..names.classes import ClassInfo
 from ..names.functions import FunctionInfo
-from ..values.value import NO_TAINT, Value, choice, expression, retaint, symbol, union
+from ..values.value import NO_TAINT, NONE, Value, choice, expression, retaint, symbol, union
 from .frame import Frame
 
 
@@ -32,6 +32,9 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
         return _super_attribute(frame, receiver, name)
     if tag == "ite" and receiver.size < 16:
         condition, then, orelse = receiver.data
+        if then.key == NONE.key or orelse.key == NONE.key:
+            present = orelse if then.key == NONE.key else then
+            return merge_taint(read_attribute(frame, present, name, node), receiver)
         first = read_attribute(frame, then, name, node)
         second = read_attribute(frame, orelse, name, node)
         return choice(condition, first, second)

@@ -231,11 +231,13 @@ def _call_library_instance(
     type_name, _, payload = function.data
     fact = facts.call_instance(type_name)
     inner = expression("call", [*args, *kwargs.values()])
-    if payload is not None and payload.tag == "obj":
+    result = None
+    if fact is not None:
+        result = apply_fact(frame, fact, f"{type_name}()", function, args, kwargs, node)
+    if payload is not None and payload.tag == "obj" and frame.state is not None:
         inner = _call_object(frame, payload, list(args), dict(kwargs), node, False)
-    if fact is None:
+    if result is None:
         return inner
-    result = apply_fact(frame, fact, f"{type_name}()", function, args, kwargs, node)
     if inner.tag == "tuple" and result.taint:
         from .expressions import tuple_value
         from .attributes import merge_taint
@@ -335,9 +337,12 @@ def inline_call(
     configured = machine.configured_function(info)
     if configured is not None:
         return _apply_configured(frame, configured, info, args, kwargs, node)
+    if machine.follow_left < 0 and machine.worth_following(info):
+        machine.truncated = True
+        return symbol(("unfollowed", info.full_name, frame.place(node)), taint)
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
         return symbol(("recursive", info.full_name, frame.place(node)), taint)
-    if not machine.worth_following(info):
+    if not machine.worth_following(info) and not any(_communicating(v) for v in everything):
         frame.out.append(Fallible(frame.place(node), text_of(node), False))
         if info.scope.has_yield:
             return symbol(("call", info.full_name, frame.place(node)), taint, taint)
@@ -351,6 +356,14 @@ def inline_call(
             ("generator", id(info), frame.place(node)),
         )
     return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
+
+
+_CARRIERS = frozenset({"extobj", "func", "bound", "partial", "wrapped", "generator", "manager"})
+
+
+def _communicating(value: Value) -> bool:
+    """Whether an argument lets the callee communicate: a wrapped model, a group, a function."""
+    return value.tag in _CARRIERS or any(t.kind == "synced" for t in value.taint)
 
 
 def run_body(
@@ -369,6 +382,19 @@ def run_body(
 
     machine = frame.machine
     live = frame.live
+    key = None
+    if closure is None and not spread and info.parent is None:
+        key = machine.calls.key(info, receiver, args, kwargs, len(machine.stack))
+    if key is not None:
+        known = machine.calls.find(key, live)
+        if known is not None:
+            machine.follow_left -= known.size
+            if known.nodes:
+                frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
+            live.heap.update(known.made)
+            return known.value
+    before = dict(live.heap)
+    values = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
     inner = Frame(machine, info.module, info, State({}, live.heap), frame.depth + 1, enclosing=closure)
     if closure is None and info.parent is not None:
         inner.enclosing = machine.enclosing_frame(info.parent)
@@ -394,6 +420,8 @@ def run_body(
     if state is None:
         frame.state = None
     else:
+        if key is not None and not machine.truncated:
+            machine.calls.remember(key, values, before, state.heap, nodes, value)
         frame.state = State(live.variables, state.heap)
         replay_closure(closure, inner)
     return value

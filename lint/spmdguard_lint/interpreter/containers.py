@@ -8,6 +8,7 @@ from typing import Any
 from ..values.value import (
     NO_TAINT,
     NONE,
+    Place,
     Taint,
     Taints,
     Value,
@@ -84,7 +85,11 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
         kind = "list"
         if frame.machine.objects.info(value).kind != "list" or name == "sorted":
             merged = joined(list(fields.values()))
-            fields = {REST: _ordered(merged)} if merged is not None else {}
+            if frame.machine.objects.info(value).kind == "set" and name != "sorted":
+                merged = _unordered(merged or symbol(("element", value.data[0])), frame.place(node))
+            elif merged is not None:
+                merged = _ordered(merged)
+            fields = {REST: merged} if merged is not None else {}
         return allocate(frame, kind, fields, value.trip, node)
     if value.tag == "tuple" and name != "sorted":
         return value if name == "tuple" else allocate(
@@ -104,6 +109,20 @@ def fields_of(frame: Frame, value: Value) -> dict[str, Value]:
     if frame.state is not None and object_id in frame.state.heap:
         return frame.state.heap[object_id]
     return frame.machine.template_heap.get(object_id, {})
+
+
+def frozen(frame: Frame, value: Value) -> Value:
+    """The contents of a list now, as a value that can be evaluated later; other values as they are."""
+    if value.tag != "obj" or frame.machine.objects.info(value).kind not in ("list", "set"):
+        return value
+    fields = fields_of(frame, value)
+    names = [str(position) for position in range(len(fields))]
+    if all(name in fields for name in names):
+        from .expressions import tuple_value
+
+        return tuple_value([fields[name] for name in names])
+    taint = union(value.taint, value.trip or NO_TAINT, *(item.taint for item in fields.values()))
+    return symbol(("contents", value.data[0]), frozenset(t for t in taint if t.kind != "order"))
 
 
 def joined(values: list[Value]) -> Value | None:
@@ -223,6 +242,8 @@ def call_container_method(
         return NONE
     from .library import call_unknown_method
 
+    if name == "sort" and frame.state is not None:
+        frame.state.heap[receiver.data[0]] = {key: _ordered(item) for key, item in fields.items()}
     if name in ("sort", "reverse"):
         return NONE
     everything = joined(list(fields.values()))
@@ -265,13 +286,15 @@ def element_of(frame: Frame, value: Value, node: ast.AST) -> Value:
         item = joined(list(fields_of(frame, value).values()))
         result = item or symbol(("element", place), value.taint)
         if kind == "set":
-            return _unordered(result, place)
+            return _unordered(result, _made_at(value, place))
         return symbol_if_many(frame, value, result, place)
     if tag == "tuple":
         return joined(list(value.data)) or symbol(("element", place))
     if tag == "ite" and value.size < 16:
         return choice(value.data[0], element_of(frame, value.data[1], node), element_of(frame, value.data[2], node))
     if tag == "expr":
+        if _is_set(frame, value):
+            return _unordered(symbol(("element", place), value.taint), place)
         return _element_of_expression(frame, value, node)
     if tag == "extobj":
         return _element_of_instance(frame, value, node)
@@ -296,8 +319,50 @@ def symbol_if_many(frame: Frame, container: Value, item: Value, place: Any) -> V
 
 
 def _unordered(value: Value, place: Any) -> Value:
+    if _integral(value):
+        return symbol(("element", place), value.taint)
     taint = Taint("order", place, "iteration order of a set")
     return symbol(("element", place), union(value.taint, frozenset({taint})))
+
+
+def _made_at(value: Value, place: Any) -> Any:
+    """Where a container was made, if that is known."""
+    object_id = value.data[0]
+    known = isinstance(object_id, tuple) and len(object_id) > 1 and isinstance(object_id[1], Place)
+    return object_id[1] if known else place
+
+
+_SET_OPERATORS = ("&", "|", "-", "^", "call:union", "call:intersection", "call:difference", "call:symmetric_difference")
+
+
+def _is_set(frame: Frame, value: Value) -> bool:
+    """Whether an expression gives a set: an operation on sets or on the keys of dicts."""
+    if value.tag == "obj":
+        return frame.machine.objects.info(value).kind == "set"
+    if value.tag != "expr":
+        return False
+    operator, operands = value.data
+    if operator in _SET_OPERATORS:
+        return any(_is_set(frame, operand) or _is_keys(operand) for operand in operands)
+    return operator == "call:copy" and _is_set(frame, operands[0])
+
+
+def _is_keys(value: Value) -> bool:
+    return value.tag == "expr" and value.data[0] == "call:keys"
+
+
+def _integral(value: Value) -> bool:
+    """Whether a set's items are whole numbers, whose order is the same in every process."""
+    if value.tag == "const":
+        return isinstance(value.data[0], (int, float))
+    if value.tag in ("rank", "world", "local_rank"):
+        return True
+    if value.tag == "sym":
+        return isinstance(value.data[0], tuple) and value.data[0][:1] == ("index",)
+    if value.tag == "expr":
+        arithmetic = value.data[0] in ("+", "-", "*", "//", "%", "int")
+        return arithmetic and all(_integral(operand) for operand in value.data[1])
+    return value.tag == "ite" and all(_integral(part) for part in value.data[1:])
 
 
 def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:

@@ -77,6 +77,10 @@ def apply_fact(
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
     if fact.event:
         frame.out.append(_event(fact, name, place, text, receiver, args, kwargs))
+    if fact.event.startswith("seed-"):
+        seeded = _seed(frame, fact, receiver, args, kwargs)
+        if seeded is not None:
+            return seeded
     if fact.raises_local:
         frame.out.append(Fallible(place, text, True))
     if fact.noreturn:
@@ -169,8 +173,10 @@ def _emit_op(
     )
     handle = argument_keyword(kwargs, "async_op")
     op.handle = handle is not None and not (is_const(handle) and not handle.data[0])
+    from .containers import frozen
+
     op.invariant = tuple(
-        value for which in fact.invariant if (value := argument(which, args, kwargs)) is not None
+        frozen(frame, value) for which in fact.invariant if (value := argument(which, args, kwargs)) is not None
     )
     frame.out.append(op)
 
@@ -297,6 +303,11 @@ def result_of_fact(
         return args[0] if args else symbol((name, place))
     if fact.result == "args":
         return _wrapped_arguments(frame, fact, args, place)
+    if fact.event == "new-group":
+        from .containers import frozen
+
+        members = [frozen(frame, argument(fact.invariant[0], args, kwargs) or NONE)] if fact.invariant else args
+        return _typed(fact.returns, fact, name, receiver, members, place, 0)
     if fact.returns:
         return _typed(fact.returns, fact, name, receiver, args, place, 0)
     if fact.result == "uniform":
@@ -376,7 +387,7 @@ def _varying(
     real = frame.place(node) if node is not None else frame.place(frame.module.tree)
     kind = fact.varying or "data"
     if kind == "random":
-        return _random(frame, name, receiver, args, kwargs, real, text)
+        return _random(frame, fact, name, receiver, args, kwargs, real, text)
     if kind == "rank" or kind == "group-rank":
         return _rank_value(frame, fact, kind, args, kwargs, real, text)
     taint = frozenset({Taint(kind, real, text, fact.certainty)})
@@ -412,8 +423,26 @@ def _rank_value(
     return rank
 
 
+def _seed(
+    frame: Frame, fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Seeding makes what is drawn later as rank-varying as the seed."""
+    taint = union(*(v.taint for v in (*args, *kwargs.values()))) if args or kwargs else NO_TAINT
+    library = fact.event.partition("-")[2]
+    if library != "generator":
+        for name in ("torch", "numpy", "random") if library == "all" else (library,):
+            frame.machine.seed_taints[name] = taint
+        return None
+    if receiver is None:
+        return None
+    seeded = retaint(receiver, taint, receiver.trip)
+    frame.live.replace_everywhere(receiver, seeded)
+    return seeded
+
+
 def _random(
     frame: Frame,
+    fact: Fact,
     name: str,
     receiver: Value | None,
     args: list[Value],
@@ -429,7 +458,7 @@ def _random(
             taint = value.taint
     if receiver is not None and receiver.tag == "extobj":
         taint = receiver.taint
-    library = name.partition(".")[0]
+    library = fact.event.partition("-")[2] or name.partition(".")[0]
     seeded = frame.machine.seed_taints.get(library)
     if seeded is not None and next(iter(taint), None) is not None and any(t.kind == "random" for t in taint):
         taint = seeded

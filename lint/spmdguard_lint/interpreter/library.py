@@ -22,7 +22,7 @@ from .expressions import fold, text_of
 from .frame import Frame
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
-_SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map", "frozenset"})
+_SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map"})
 _PURE_EVALUABLE = frozenset({"min", "max", "sum", "len", "range", "abs"})
 _RANKISH = frozenset({"rank", "local_rank", "node_rank", "world"})
 
@@ -88,7 +88,9 @@ def call_builtin(
     if name == "range":
         value = expression("range", args)
         return retaint(value, value.taint, value.taint)
-    if name in ("print", "super", "isinstance", "issubclass", "hasattr", "id", "type", "callable"):
+    if name in ("isinstance", "issubclass", "hasattr", "type", "callable"):
+        return structural(expression(f"call:{name}", args))
+    if name in ("print", "super", "id"):
         return expression(f"call:{name}", args) if name not in ("print",) else NONE
     if name == "getattr" and len(args) >= 2 and is_const(args[1]) and isinstance(args[1].data[0], str):
         from .attributes import read_attribute
@@ -96,10 +98,10 @@ def call_builtin(
         return read_attribute(frame, args[0], args[1].data[0], node)
     if name in ("any", "all", "sum", "min", "max"):
         return fold(expression(name, args))
-    if name in ("set", "dict", "list"):
+    if name in ("set", "frozenset", "dict", "list"):
         from .containers import make_container
 
-        return make_container(frame, name, args, kwargs, node)
+        return make_container(frame, name.removeprefix("frozen"), args, kwargs, node)
     fact = facts.function(f"builtins.{name}")
     if fact is not None:
         from .facts_apply import apply_fact
@@ -110,6 +112,15 @@ def call_builtin(
 
         return element_of(frame, args[0], node)
     return expression(f"call:{name}", [*args, *kwargs.values()])
+
+
+_BY_CONTENT = frozenset({"data", "random", "time", "order", "exception", "signal", "filesystem", "synced"})
+
+
+def structural(value: Value) -> Value:
+    """What asks for an object's kind, not its content: the same on every rank, unless the rank itself decides."""
+    kept = frozenset(t for t in value.taint if t.kind not in _BY_CONTENT)
+    return value if kept == value.taint else retaint(value, kept, value.trip)
 
 
 def _convert(name: str, value: Value) -> Value:
@@ -267,7 +278,38 @@ def leave(frame: Frame, node: ast.AST, text: str) -> None:
     frame.state = None
 
 
+def _container(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    from .containers import make_container
+
+    name = qualname.rpartition(".")[2]
+    kind = "list" if name == "deque" else "dict"
+    return make_container(frame, kind, [] if name in ("defaultdict", "Counter") else args[:1], {}, node)
+
+
+def _progress(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A progress bar around an iterable yields the iterable's items; a bare one counts where it is shown."""
+    if args:
+        return args[0]
+    if "iterable" in kwargs:
+        return kwargs["iterable"]
+    return expression("call:tqdm", list(kwargs.values()))
+
+
 _SPECIAL = {
+    "collections.OrderedDict": _container,
+    "collections.defaultdict": _container,
+    "collections.deque": _container,
+    "collections.Counter": _container,
+    "tqdm.tqdm": _progress,
+    "tqdm.auto.tqdm": _progress,
+    "tqdm.trange": _progress,
+    "tqdm.autonotebook.tqdm": _progress,
+    "tqdm.std.tqdm": _progress,
+    "rich.progress.track": _progress,
     "functools.partial": _partial,
     "functools.wraps": _same_function,
     "os.environ.get": _environ_get,

@@ -12,6 +12,7 @@ from ..values.value import (
     NO_TAINT,
     NONE,
     TRUE,
+    Taint,
     Taints,
     Value,
     constant,
@@ -57,6 +58,14 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         iterated,
         _count(iterated),
     )
+    if item and frame.out and isinstance(frame.out[-1], Loop) and frame.out[-1].place == frame.place(node):
+        frame.out[-1].order = order_taint(item[0])
+
+
+def order_taint(item: Value) -> tuple[Taint, ...]:
+    """Why the items of a loop may come in another order on each rank."""
+    parts = item.data if item.tag == "tuple" else (item,)
+    return tuple(sorted({t for part in parts for t in part.taint if t.kind == "order"}))
 
 
 def _count(iterated: Value) -> Value | None:
@@ -107,8 +116,9 @@ def run_loop(
 ) -> tuple[Tree, tuple[State | None, LoopFrame, State]]:
     """Run a loop body to a fixpoint; gives the nodes of the last round and the states that leave it."""
     entry = frame.live
-    head = entry
     label = frame.place(node)
+    head = _without_constants(entry, node, label)
+    entry = head
     back: State | None = None
     loop = LoopFrame(len(frame.path))
     nodes: Tree = []
@@ -135,6 +145,27 @@ def run_loop(
         head = following
     frame.state = back
     return nodes, (back, loop, head)
+
+
+_assigned: dict[int, tuple[ast.AST, frozenset[str]]] = {}
+
+
+def _without_constants(state: State, node: ast.AST, label: object) -> State:
+    """The state at a loop's head without the exact values of names that the loop assigns."""
+    known = _assigned.get(id(node))
+    if known is None or known[0] is not node:
+        names = frozenset(
+            child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+        )
+        known = _assigned[id(node)] = (node, names)
+    variables = None
+    for name in known[1]:
+        value = state.variables.get(name)
+        if value is not None and value.tag == "const" and isinstance(value.data[0], (int, float, str)):
+            if variables is None:
+                variables = dict(state.variables)
+            variables[name] = symbol((label, name))
+    return state if variables is None else State(variables, state.heap)
 
 
 def finish_loop(
@@ -285,8 +316,9 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
         comprehension = node.generators[position]
         iterated = evaluate(frame, comprehension.iter)
         trip.append(trip_taint(iterated))
+        item = element_of(frame, iterated, comprehension.iter)
         with frame.collecting() as nodes:
-            assign(frame, comprehension.target, element_of(frame, iterated, comprehension))
+            assign(frame, comprehension.target, item)
             conditions = [truthiness(frame, test) for test in comprehension.ifs]
             with frame.collecting() as inner:
                 level(position + 1)
@@ -296,17 +328,17 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
                     inner = [Branch(frame.place(test), condition, inner, [], "if", text_of(test))]
             nodes.extend(inner)
         if nodes:
-            frame.out.append(
-                Loop(
-                    frame.place(node),
-                    nodes,
-                    [],
-                    trip_taint(iterated),
-                    "comprehension",
-                    f"for {text_of(comprehension.target)} in {text_of(comprehension.iter)}",
-                    iterated=iterated,
-                )
+            loop = Loop(
+                frame.place(node),
+                nodes,
+                [],
+                trip_taint(iterated),
+                "comprehension",
+                f"for {text_of(comprehension.target)} in {text_of(comprehension.iter)}",
+                iterated=iterated,
             )
+            loop.order = order_taint(item)
+            frame.out.append(loop)
 
     level(0)
     if frame.state is not None:

@@ -14,10 +14,13 @@ import ast
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..facts import lookup as facts
+from ..names.reach import Reach
 from ..names.symbols import Symbol
 from ..traces.nodes import Tree
 from ..values.value import NONE, Place, Value, choice, constant, symbol, union
 from .frame import Frame
+from .memo import CallMemo
 from .objects import ObjectTable
 from .state import State
 
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
     from ..names.project import Project
 
 MAX_DEPTH = 9
-STEP_BUDGET = 12_000
+FOLLOW_BUDGET = 4_000
+OWN_BUDGET = 20_000
 
 
 class BudgetExceeded(Exception):
@@ -41,9 +45,14 @@ class Machine:
         self.project = project
         self.settings = settings
         self.objects = ObjectTable()
-        self.steps_left = STEP_BUDGET
+        self.reach = Reach(project, only_added=False)
+        self.reach.add(project.relevant_modules())
+        self.steps_left = OWN_BUDGET
+        self.follow_left = FOLLOW_BUDGET
         self.stack: list[FunctionInfo] = []
+        self.calls = CallMemo()
         self.exceeded = False
+        self.truncated = False
         self.global_cache: dict[tuple[str, str], Value] = {}
         self.global_active: set[tuple[str, str]] = set()
         self.resolved: dict[tuple[str, str], Symbol] = {}
@@ -60,8 +69,23 @@ class Machine:
         """Whether a call of this function is interpreted; very long ones without communication are not."""
         known = self.following.get(id(info))
         if known is None:
-            known = self.following[id(info)] = following_pays(info)
+            known = self.following[id(info)] = self._pays(info)
         return known
+
+    def _pays(self, info: FunctionInfo) -> bool:
+        node = info.node
+        length = (getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0)
+        if length <= SHORT:
+            return True
+        return self.reach.reaches(info) or (length <= LONG and self.reach.is_rank_helper(info))
+
+    def worth_a_root(self, info: FunctionInfo) -> bool:
+        """Whether a function is read on its own: it reaches a collective, tells of ranks, or is a hook."""
+        if info.cls is not None:
+            bases = info.cls.external_bases()
+            if bases and facts.hook_parameters(bases, info.name) is not None:
+                return True
+        return self.reach.reaches(info) or self.reach.is_rank_helper(info)
 
     def configured_function(self, info: FunctionInfo) -> str | None:
         """What the configuration says of a project function."""
@@ -102,14 +126,18 @@ class Machine:
 
     def step(self, count: int = 1) -> None:
         self.steps_left -= count
+        if len(self.stack) > 1:
+            self.follow_left -= count
         if self.steps_left < 0:
             self.exceeded = True
             raise BudgetExceeded
 
-    def begin_root(self) -> None:
-        self.steps_left = STEP_BUDGET
+    def begin_root(self, statements: int = 0) -> None:
+        self.steps_left = OWN_BUDGET + 30 * statements
+        self.follow_left = FOLLOW_BUDGET
         self.stack = []
         self.exceeded = False
+        self.truncated = False
         self.seed_taints = {}
 
     def resolve(self, module: Module, dotted: str) -> Symbol:
@@ -123,14 +151,14 @@ class Machine:
         """Interpret a module's top level."""
         from .statements import execute_block
 
-        self.begin_root()
+        self.begin_root(module.source.content.count(b"\n"))
         frame = Frame(self, module, None, State({"__name__": constant("__main__")}, {}), 0)
         self.module_frame = frame
         with frame.collecting() as out:
             try:
                 execute_block(frame, module.tree.body)
-            except BudgetExceeded:
-                pass
+            except (BudgetExceeded, RecursionError):
+                self.exceeded = True
             finally:
                 self.module_frame = None
         return out
@@ -139,17 +167,18 @@ class Machine:
         """Interpret a function on symbolic parameters."""
         from .statements import execute_block
 
-        self.begin_root()
+        node = function.node
+        self.begin_root((getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0))
         frame = self.root_frame(function)
         self.stack.append(function)
         with frame.collecting() as out:
             try:
                 execute_block(frame, function.body)
                 finish_hook(frame, function)
-            except BudgetExceeded:
-                pass
+            except (BudgetExceeded, RecursionError):
+                self.exceeded = True
             finally:
-                self.stack.pop()
+                self.stack.clear()
         return out
 
     def run_pair(self, enter: FunctionInfo, leave: FunctionInfo) -> Tree:
@@ -165,8 +194,8 @@ class Machine:
             try:
                 inline_call(frame, enter, receiver, [], {}, enter.node)
                 inline_call(frame, leave, receiver, [NONE, NONE, NONE], {}, leave.node)
-            except BudgetExceeded:
-                pass
+            except (BudgetExceeded, RecursionError):
+                self.exceeded = True
         return out
 
     def root_frame(self, function: FunctionInfo) -> Frame:
@@ -191,45 +220,8 @@ CONFIGURED = (
     ("uniform-functions", "uniform_functions"),
     ("rank-local", "rank_local"),
 )
+SHORT = 14
 LONG = 80
-
-
-def following_pays(info: FunctionInfo) -> bool:
-    """Follow everything short; long functions only where they mention communication or ranks."""
-    node = info.node
-    length = (getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0)
-    if length <= LONG:
-        return True
-    names = names_in(node)
-    return bool(names & communication_names())
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """Every identifier and attribute in a tree."""
-    found: set[str] = set()
-    for child in ast.walk(node):
-        if isinstance(child, ast.Attribute):
-            found.add(child.attr)
-        elif isinstance(child, ast.Name):
-            found.add(child.id)
-    return found
-
-
-def communication_names() -> frozenset[str]:
-    """Names that tell of communication or of the rank."""
-    from ..facts import conventions
-
-    return _COMMUNICATION | frozenset(
-        {*conventions.UNKNOWN_METHODS, *conventions.UNKNOWN_ATTRIBUTES, *conventions.NAMES}
-    )
-
-
-_COMMUNICATION = frozenset(
-    """barrier all_reduce broadcast reduce gather scatter all_gather reduce_scatter all_to_all get_rank environ
-    getenv backward init_process_group destroy_process_group new_group exit spmdguard deferring try_or_defer
-    sync_should_stop raise_if_deferred_error monotonic perf_counter exists isfile isdir signal clip_grad_norm_
-    full_tensor redistribute prepare initialize""".split()
-)
 
 
 def registered_handlers(cls: Any) -> frozenset[str]:

@@ -88,6 +88,8 @@ def bind_symbolic(frame: Frame, function: FunctionInfo) -> None:
             continue
         hooked = hook[position] if hook is not None and position < len(hook) else ""
         position += 1
+        if hook is not None and not hooked and param.name in ("batch", "samples", "examples"):
+            hooked = "data"
         if hooked:
             variables[param.name] = hook_parameter(frame, function, param.name, hooked)
         else:

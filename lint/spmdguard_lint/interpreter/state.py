@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from ..values.value import NO_TAINT, Taints, Value, choice, join_trip, retaint, symbol, union
+from ..values.value import NO_TAINT, Taints, Value, alternatives, choice, join_trip, retaint, symbol, union
 
 Fields = dict[str, Value]
 
@@ -102,13 +102,15 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
         nonlocal changed
         if a is b or (a.key == b.key and a.taint == b.taint and a.trip == b.trip):
             return a
-        changed = True
+        changed = changed or not _plain(a) or not _plain(b)
         taint = union(a.taint, b.taint)
         trip = join_trip(a.trip, b.trip)
         if a.key == b.key:
             return retaint(a, taint, trip)
-        if a.tag in _REFERENCES and b.tag in _REFERENCES and a.size + b.size < 12:
-            return choice(symbol((label, name, "iteration")), a, b)
+        if a.tag in _REFERENCES or b.tag in _REFERENCES:
+            either = one_of(a, b, (label, name))
+            if either is not None:
+                return retaint(either, taint, trip)
         return symbol((label, name), taint, trip)
 
     variables = dict(entry.variables)
@@ -135,6 +137,26 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
                     merged[name] = merge(f"{object_id}.{name}", other, value)
             heap[object_id] = merged
     return State(variables, heap), changed
+
+
+def _plain(value: Value) -> bool:
+    """A number or text that no rank-varying reason touches: its exact value is given up without another round."""
+    return value.tag in ("const", "sym", "expr") and not value.taint and not value.trip
+
+
+def one_of(first: Value, second: Value, label: Hashable) -> Value | None:
+    """A reference that may be any of those of two values, in a form that does not grow from round to round."""
+    found: dict[Hashable, Value] = {}
+    for value in (*alternatives(first), *alternatives(second)):
+        if value.tag in _REFERENCES or value.tag == "const":
+            found.setdefault(value.key, value)
+    values = list(found.values())
+    if len(values) > 4 or not any(v.tag in _REFERENCES for v in values):
+        return None
+    result = values[-1]
+    for position, value in enumerate(reversed(values[:-1])):
+        result = choice(symbol((label, "one-of", position)), value, result)
+    return result
 
 
 def same(first: State, second: State) -> bool:

@@ -168,7 +168,7 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
         return
 
     def fail() -> None:
-        frame.out.append(Jump(frame.place(node), "raise", text_of(node), "AssertionError"))
+        frame.out.append(Jump(frame.place(node), "assert", text_of(node), "AssertionError"))
         frame.state = None
 
     branch(frame, node, negate(condition), fail, lambda: None, "assert", text_of(node.test))

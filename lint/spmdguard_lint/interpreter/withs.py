@@ -8,7 +8,7 @@ from typing import Any
 
 from ..facts import lookup as facts
 from ..traces.nodes import Branch, Call, Handler, Op, Region, Try, Yielded
-from ..values.value import NONE, Value, negate, symbol
+from ..values.value import NONE, TRUE, Value, negate, symbol
 from .assignment import assign
 from .expressions import evaluate, text_of
 from .frame import Frame
@@ -151,7 +151,7 @@ def _object_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable
                 frame.state = State({}, {})
             exception = symbol(("exc-type", frame.place(node)))
             result = inline_call(frame, leave, manager, [exception, exception, exception], {}, node)
-            swallows = result.key == ("const", "bool", "True")
+            swallows = result.key == TRUE.key
             if ended is None:
                 frame.state = None
         else:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .nodes import Event, Fallible, Jump, Loop, Op, Region, Tree
+from ..values.evaluate import rank_dependent
+from .nodes import Branch, Event, Fallible, Jump, Loop, Op, Region, Tree
 from .terms import subtrees
 
 
 @dataclass
 class Contents:
-    """Names of the events and operations of a tree, and which other nodes it has."""
+    """Names of the events and operations of a tree, and which other nodes it has; ``by_rank``: some branch
+    is decided by the rank."""
 
     events: set[str] = field(default_factory=set)
     ops: set[str] = field(default_factory=set)
@@ -21,6 +23,7 @@ class Contents:
     jumps: set[str] = field(default_factory=set)
     num_loops: int = 0
     io: bool = False
+    by_rank: bool = False
 
     @property
     def defers(self) -> bool:
@@ -46,5 +49,7 @@ def contents_of(tree: Tree) -> Contents:
                 found.num_loops += 1
             elif isinstance(node, Fallible):
                 found.io = found.io or node.io
+            elif isinstance(node, Branch) and not found.by_rank:
+                found.by_rank = rank_dependent(node.condition)
             stack.extend(subtrees(node))
     return found

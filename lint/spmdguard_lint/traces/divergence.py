@@ -28,6 +28,7 @@ from .terms import (
     subtrees,
 )
 
+MAX_CONTEXTS = 4
 WORLDS = ((2, 2), (3, 3), (4, 2))
 
 
@@ -89,7 +90,7 @@ class _Finder(Watcher):
 
     def __init__(self) -> None:
         self.candidates: dict[tuple[int, tuple[int, ...]], _Candidate] = {}
-        self.visited: set[Place] = set()
+        self.contexts: dict[Place, int] = {}
 
     def branch(self, node: Branch, then: int, orelse: int, k: Continuation, reader: Reader) -> None:
         taints = variance(node.condition.taint)
@@ -118,7 +119,8 @@ class _Finder(Watcher):
         body_k: Continuation | None = None,
     ) -> None:
         key = (id(node), tuple(id(c) for c in k.calls))
-        if key not in self.candidates:
+        if key not in self.candidates and self.contexts.get(node.place, 0) < MAX_CONTEXTS:
+            self.contexts[node.place] = self.contexts.get(node.place, 0) + 1
             chain = tuple(reversed(reader.enclosing))
             self.candidates[key] = _Candidate(kind, node, then, orelse, k, chain, taints, body_k)
 
@@ -180,7 +182,7 @@ def _find(tree: Tree, *, subgroups: bool, known: set[tuple[Place, str]]) -> list
         reader.read(tree, root_continuation())
     except TooLarge:
         pass
-    quiet = Reader(terms, None, subgroups=subgroups, group_key=group_key)
+    quiet = Reader(terms, None, subgroups=subgroups, group_key=group_key, budget=150_000)
     result: list[Divergence] = []
     for candidate in finder.candidates.values():
         try:
@@ -224,15 +226,30 @@ def _same_for_all(
         seen: set[int] = set()
         for rank in range(world) if by_rank else (0,):
             for truths in product((True, False), repeat=len(atoms)):
-                valuation = Valuation(rank, world, local, dict(zip(atoms, truths, strict=True)))
-                reader = Reader(
-                    terms, None, valuation, subgroups=quiet.subgroups, group_key=quiet.group_key, budget=20_000
-                )
-                reader.operating = quiet.operating
+                reader = _reader_at(quiet, rank, world, local, tuple(zip(atoms, truths, strict=True)))
+                if quiet.left <= 0:
+                    return False
+                before = reader.left
                 seen.add(reader.read(nodes, k))
+                quiet.left -= before - reader.left
                 if len(seen) > 1:
                     return False
     return True
+
+
+def _reader_at(
+    quiet: Reader, rank: int, world: int, local: int, truths: tuple[tuple[Hashable, bool], ...]
+) -> Reader:
+    """The reader of one valuation; kept, so that what it has read serves the next question."""
+    key = (rank, world, local, truths)
+    reader = quiet.by_valuation.get(key)
+    if reader is None:
+        valuation = Valuation(rank, world, local, dict(truths))
+        reader = Reader(quiet.terms, None, valuation, subgroups=quiet.subgroups, group_key=quiet.group_key)
+        reader.operating = quiet.operating
+        reader.leaving = quiet.leaving
+        quiet.by_valuation[key] = reader
+    return reader
 
 
 def _atoms(condition: Value, limit: int = 3) -> list[Hashable]:
@@ -289,19 +306,24 @@ def indirect(call: Call) -> bool:
 
 def first_jump(nodes: Tree) -> Jump | None:
     """The first jump that leaves a tree; returns inside followed calls do not."""
+    return jump_path(nodes)[0]
+
+
+def jump_path(nodes: Tree) -> tuple[Jump | None, tuple[Node, ...]]:
+    """The first jump that leaves a tree, and the branches and calls that lead to it."""
     for node in nodes:
-        if isinstance(node, Jump) and node.kind != "end":
-            return node
+        if isinstance(node, Jump) and node.kind not in ("end", "assert"):
+            return node, ()
         for child in subtrees(node):
-            found = first_jump(child)
+            found, path = jump_path(child)
             if found is None:
                 continue
             if isinstance(node, Call) and found.kind == "return":
                 continue
             if isinstance(node, Loop) and found.kind in ("break", "continue"):
                 continue
-            return found
-    return None
+            return found, (node, *path)
+    return None, ()
 
 
 def _branch_divergence(candidate: _Candidate, node: Branch, terms: Terms, quiet: Reader) -> Divergence:
@@ -315,6 +337,7 @@ def _branch_divergence(candidate: _Candidate, node: Branch, terms: Terms, quiet:
         then_op, then_calls = first_op(node.then, quiet, destroy=True)
         else_op, else_calls = first_op(node.orelse, quiet, destroy=True)
     op, calls, jump = then_op, then_calls, then_jump
+    taints = candidate.taints
     if then_op is not None and else_op is not None:
         shape = "order"
     elif then_op is not None or else_op is not None:
@@ -331,8 +354,14 @@ def _branch_divergence(candidate: _Candidate, node: Branch, terms: Terms, quiet:
             diverging, others = others, diverging
     skipped = None
     if shape == "exit":
-        target = jump if jump is not None else node
+        _, path = jump_path(node.then if jump is then_jump else node.orelse)
+        call = next((step for step in path if isinstance(step, Call)), None)
+        target = call if call is not None else jump if jump is not None else node
         place, text = target.place, getattr(target, "text", node.text)
+        nested = [step for step in path if isinstance(step, Branch)]
+        remote = jump is not None and jump.kind in ("raise", "exit") and bool(nested)
+        if remote and not any(per_host(step.condition) for step in nested):
+            taints = tuple(t._replace(certainty="possible") for t in taints)
         skipped = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
     else:
         assert op is not None
@@ -347,7 +376,7 @@ def _branch_divergence(candidate: _Candidate, node: Branch, terms: Terms, quiet:
         node.place,
         node.text,
         node.form,
-        candidate.taints,
+        taints,
         candidate.k.calls,
         diverging,
         others,
@@ -357,6 +386,22 @@ def _branch_divergence(candidate: _Candidate, node: Branch, terms: Terms, quiet:
         implicit=bool(op is not None and op.implicit),
         regions=candidate.k.regions,
     )
+
+
+def per_host(condition: Value) -> bool:
+    """Whether a condition reads what may differ from host to host: the environment, the file system, data."""
+    if condition.taint:
+        return True
+    stack = [condition]
+    while stack:
+        value = stack.pop()
+        if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("environ",):
+            return True
+        if value.tag == "expr":
+            stack.extend(value.data[1])
+        elif value.tag == "ite":
+            stack.extend(value.data)
+    return False
 
 
 def first_in(terms: Terms, term: int) -> Op | None:
@@ -408,7 +453,7 @@ def _try_divergences(candidate: _Candidate, node: Try, terms: Terms, quiet: Read
         return
     hard = _hard_op(node.body, quiet)
     body_k = candidate.body_k or candidate.k
-    k = candidate.k.but(raises=lambda _name: ABORT)
+    k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort")
     for handler in node.handlers:
         broad = not handler.names or any(n in _BROAD for n in handler.names)
         if not broad and not (any(n in _IO for n in handler.names) and _has_io(node.body)):
@@ -492,6 +537,8 @@ def _meant_for_own_raise(handler: Handler, body: Tree) -> bool:
     for node in body:
         if isinstance(node, Jump) and node.kind == "raise" and catches(handler, node.exception):
             return True
+        if isinstance(node, Branch) and variance(node.condition.taint):
+            continue
         if any(_meant_for_own_raise(handler, child) for child in subtrees(node)):
             return True
     return False

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..values.value import Place, Taints, Value
+    from ..values.value import Place, Taint, Taints, Value
 
 
 class Node:
@@ -114,9 +114,12 @@ class Branch(Node):
 
 
 class Loop(Node):
-    """A loop; ``trip`` says why ranks may run it a different number of times, ``iterated`` what a for loop runs over."""
+    """A loop; ``trip`` says why ranks may run it a different number of times, ``iterated`` what a for loop runs over.
 
-    __slots__ = ("body", "count", "form", "iterated", "orelse", "text", "trip")
+    ``order`` says why its items may come in another order on each rank.
+    """
+
+    __slots__ = ("body", "count", "form", "iterated", "order", "orelse", "text", "trip")
 
     def __init__(
         self,
@@ -138,6 +141,7 @@ class Loop(Node):
         self.text = text
         self.iterated = iterated
         self.count = count
+        self.order: tuple[Taint, ...] = ()
 
 
 class Call(Node):

@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, residual, truth
+from ..values.value import intern
 from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Terms:
 class Continuation:
     """Where each way out of a subtree leads; terms are computed when asked for."""
 
-    __slots__ = ("brk", "calls", "cont", "depth", "fall", "outer", "raises", "regions", "ret")
+    __slots__ = ("brk", "calls", "cont", "depth", "fall", "number", "outer", "raise_key", "raises", "regions", "ret")
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class Continuation:
         depth: int = 0,
         outer: Continuation | None = None,
         regions: tuple[str, ...] = (),
+        raise_key: Hashable = None,
     ) -> None:
         self.fall = fall
         self.ret = ret
@@ -99,11 +101,34 @@ class Continuation:
         self.depth = depth
         self.outer = outer
         self.regions = regions
+        self.raise_key = raise_key
+        self.number: int | None = None
+
+    def key(self) -> int:
+        """Continuations with equal keys lead to equal terms."""
+        known = self.number
+        if known is None:
+            outer = None if self.outer is None else self.outer.key()
+            known = self.number = intern(
+                (self.fall, self.ret, self.brk, self.cont, self.depth, self.raise_key, self.regions, outer)
+            )
+        return known
 
     def but(self, **changes: Any) -> Continuation:
         new = Continuation.__new__(Continuation)
-        for name in Continuation.__slots__:
-            setattr(new, name, changes.get(name, getattr(self, name)))
+        new.fall = self.fall
+        new.ret = self.ret
+        new.raises = self.raises
+        new.brk = self.brk
+        new.cont = self.cont
+        new.calls = self.calls
+        new.depth = self.depth
+        new.outer = self.outer
+        new.regions = self.regions
+        new.raise_key = self.raise_key
+        new.number = None
+        for name, value in changes.items():
+            setattr(new, name, value)
         return new
 
 
@@ -145,9 +170,22 @@ class Reader:
         self.left = budget
         self.enclosing: list[tuple[Tree, Continuation]] = []
         self.operating: dict[int, bool] = {}
+        self.leaving: dict[int, frozenset[str]] = {}
+        self.memo: dict[tuple[int, int], int] = {}
+        self.by_valuation: dict[Hashable, Reader] = {}
+        self.decided: dict[int, tuple[bool | None, Hashable]] = {}
 
     def read(self, nodes: Tree, k: Continuation) -> int:
         """The term of a list of nodes followed by a continuation."""
+        if not nodes or (not self.has_ops(nodes) and not self.ways_out(nodes)):
+            return k.fall
+        key = (id(nodes), k.key())
+        known = self.memo.get(key)
+        if known is None:
+            known = self.memo[key] = self._read(nodes, k)
+        return known
+
+    def _read(self, nodes: Tree, k: Continuation) -> int:
         self.left -= len(nodes) + 1
         if self.left < 0:
             raise TooLarge
@@ -196,16 +234,24 @@ class Reader:
         if node.form == "while":
             return k.fall
         if self.valuation is not None:
-            known = truth(node.condition, self.valuation)
+            known, key = self._decide(node.condition, self.valuation)
             if known is not None:
                 return self.read(node.then if known else node.orelse, k)
-            key = residual(node.condition, self.valuation)
         else:
             key = node.condition.key
         then, orelse = self.read(node.then, k), self.read(node.orelse, k)
         if then != orelse and NEVER not in (then, orelse) and self.watcher is not None:
             self.watcher.branch(node, then, orelse, k, self)
         return self.terms.alt(key, then, orelse)
+
+    def _decide(self, condition: Value, valuation: Valuation) -> tuple[bool | None, Hashable]:
+        """What a valuation makes of a condition: its truth, or the key of what is left of it."""
+        found = self.decided.get(condition.key)
+        if found is None:
+            known = truth(condition, valuation)
+            found = (known, None if known is not None else residual(condition, valuation))
+            self.decided[condition.key] = found
+        return found
 
     def _jump(self, node: Jump, k: Continuation) -> int:
         if node.kind == "return":
@@ -216,6 +262,8 @@ class Reader:
             return k.cont
         if node.kind == "end":
             return k.fall
+        if node.kind == "assert":
+            return NEVER
         return k.raises(node.exception or ("SystemExit" if node.kind == "exit" else ""))
 
     def _call(self, node: Call, k: Continuation) -> int:
@@ -231,14 +279,15 @@ class Reader:
         def raises(name: str) -> int:
             return k.raises(name) if name in ("SystemExit", "KeyboardInterrupt") else k.fall
 
-        return self.read(node.body, k.but(raises=raises, regions=(*k.regions, "deferred")))
+        key = ("deferred", k.fall, k.raise_key)
+        return self.read(node.body, k.but(raises=raises, raise_key=key, regions=(*k.regions, "deferred")))
 
     def _yielded(self, node: Yielded, k: Continuation) -> int:
         """The caller's block inside a suspended generator: its other ways out lead to the caller."""
         outer = k.outer
         if outer is None:
             return self.read(node.body, k)
-        inside = outer.but(fall=k.fall, raises=k.raises)
+        inside = outer.but(fall=k.fall, raises=k.raises, raise_key=k.raise_key)
         if node.form == "for":
             inside = inside.but(brk=outer.fall, cont=k.fall)
         return self.read(node.body, inside)
@@ -284,7 +333,7 @@ class Reader:
             return k.raises(name)
 
         after_body = self.read(node.orelse, k) if node.orelse else k.fall
-        body_k = k.but(fall=after_body, raises=raises)
+        body_k = k.but(fall=after_body, raises=raises, raise_key=(id(node), k.key()))
         if self.watcher is not None:
             self.watcher.try_(node, k, body_k, self)
             for position, handler in enumerate(node.handlers):
@@ -293,7 +342,7 @@ class Reader:
 
     def _handler(self, handler: Handler, k: Continuation) -> int:
         """What follows a caught exception; a handler that may raise again is read for where it does not."""
-        return self.read(handler.body, k.but(raises=lambda _name: NEVER))
+        return self.read(handler.body, k.but(raises=lambda _name: NEVER, raise_key="never"))
 
     def _with_final(self, final: Tree, k: Continuation) -> Continuation:
         cache: dict[int, int] = {}
@@ -309,7 +358,26 @@ class Reader:
             brk=through(k.brk),
             cont=through(k.cont),
             raises=lambda name: through(k.raises(name)),
+            raise_key=("final", id(final), k.raise_key),
         )
+
+    def ways_out(self, nodes: Tree) -> frozenset[str]:
+        """The kinds of jumps by which a tree may be left."""
+        key = id(nodes)
+        known = self.leaving.get(key)
+        if known is None:
+            found: set[str] = set()
+            for node in nodes:
+                if isinstance(node, Jump):
+                    if node.kind != "end":
+                        found.add(node.kind)
+                    continue
+                if isinstance(node, Op) and node.name == "destroy_process_group":
+                    found.add("destroy")
+                for child in subtrees(node):
+                    found |= _outside(node, self.ways_out(child))
+            known = self.leaving[key] = frozenset(found)
+        return known
 
     def has_ops(self, nodes: Tree) -> bool:
         """Whether any operation that counts stands in a tree."""
@@ -323,6 +391,23 @@ class Reader:
         if isinstance(node, Op):
             return self.counts(node) and not (node.name == "destroy_process_group")
         return any(self.has_ops(child) for child in subtrees(node))
+
+
+def _outside(node: Node, kinds: frozenset[str]) -> set[str]:
+    """How jumps inside a node look from outside: a call contains returns, a loop breaks.
+
+    A block resumed inside a generator jumps in the function that consumes the generator ("outer").
+    """
+    if isinstance(node, Loop):
+        return set(kinds - {"break", "continue"})
+    if isinstance(node, Call):
+        return {k[6:] if k.startswith("outer-") else k for k in kinds if k not in ("return", "for-break")}
+    if isinstance(node, Yielded):
+        renamed = {"return": "outer-return", "break": "outer-break", "continue": "outer-continue"}
+        if node.form == "for":
+            renamed.update({"break": "for-break", "continue": "for-break"})
+        return {renamed.get(k, k) for k in kinds}
+    return set(kinds)
 
 
 def subtrees(node: Node) -> list[Tree]:

@@ -41,6 +41,19 @@ Taints = frozenset[Taint]
 NO_TAINT: Taints = frozenset()
 
 
+_KEYS: dict[Hashable, int] = {}
+
+
+def intern(key: Hashable) -> int:
+    """A number for a structural key; equal keys have equal numbers, so that nested keys stay small."""
+    if type(key) is int:
+        return key
+    known = _KEYS.get(key)
+    if known is None:
+        known = _KEYS[key] = len(_KEYS) + 1
+    return known
+
+
 class Value:
     """An immutable symbolic value."""
 
@@ -60,7 +73,7 @@ class Value:
         self.taint = taint
         self.trip = trip
         self.size = size
-        self.key = (tag, *data) if key is None else key
+        self.key = intern((tag, *data) if key is None else key)
 
     def __repr__(self) -> str:
         mark = "~" if self.taint else ""
