@@ -68,11 +68,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spmdguard_lint.rules.registry import rule
 
+from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Fallible, Jump, Loop, Node, Op
 from ..traces.sequence import Walk, Where, around
 from ..values.evaluate import Valuation, truth
 from ..values.value import Place
-from .support_events import comes_from, finding, is_loop, mentioned, reading
+from .support_events import comes_from, finding, is_loop, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -128,7 +129,7 @@ class _Stops(Walk):
         """Whether this arm is taken because the group has agreed to stop."""
         asked = {
             part.key
-            for part in mentioned(node.condition)
+            for part in parts_of(node.condition)
             if part.tag == "sym" and comes_from(part, self.asked)
         }
         for verdict in (True, False):

@@ -44,10 +44,11 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Fallible, Node, Op
 from ..traces.sequence import Walk, Where
 from ..values.evaluate import Valuation, truth
-from .support_events import counts, finding, is_default_group, mentioned, reading
+from .support_events import counts, finding, is_default_group, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -84,7 +85,7 @@ class _AfterDestroy(Walk):
     def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
         if not isinstance(state, Op):
             return state
-        gone = {part.key: False for part in mentioned(node.condition) if _asks_for_group(part.data)}
+        gone = {part.key: False for part in parts_of(node.condition) if _asks_for_group(part.data)}
         known = truth(node.condition, Valuation(0, 2, atoms=gone)) if gone else None
         return None if known is not None and known is not holds else state
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
+from ..traces.files import parts_of
 from ..traces.nodes import Branch, Jump, Loop, Node, Op
 from ..traces.sequence import Where, calls_of
 from ..values.value import Place, Value
@@ -63,23 +64,11 @@ def counts(op: Op) -> bool:
     return op.kind in ("collective", "lifecycle")
 
 
-def mentioned(value: Value) -> Iterator[Value]:
-    """Every value that an expression is made of, itself included."""
-    stack = [value]
-    while stack:
-        current = stack.pop()
-        yield current
-        if current.tag == "expr":
-            stack.extend(current.data[1])
-        elif current.tag in ("ite", "tuple"):
-            stack.extend(current.data)
-
-
 def comes_from(value: Value, places: set[Place]) -> bool:
     """Whether an expression reads what a call at one of the places gave."""
     return any(
         part.tag in ("sym", "extobj") and any(item in places for item in flat(part.data))
-        for part in mentioned(value)
+        for part in parts_of(value)
     )
 
 

@@ -1,0 +1,177 @@
+"""
+# read-before-barrier (SPG503)
+
+## What it does
+Finds files and folders that one rank makes and another rank uses, with no collective in between.
+
+## Why is this bad
+Nothing orders the two: the other rank may come first, and finds no folder, or half a file. On one machine the
+job runs a hundred times before it fails; on a shared file system it fails on the first busy day. A pause
+(`time.sleep`) orders nothing either. A folder that only global rank 0 makes does not exist on the other hosts
+where each host has its own disk.
+
+## Example
+```python
+import os
+
+import torch
+import torch.distributed as dist
+
+def save(folder, shard):
+    if dist.get_rank() == 0:
+        os.makedirs(folder, exist_ok=True)
+    torch.save(shard, os.path.join(folder, f"shard-{dist.get_rank()}.pt"))
+    dist.barrier()
+```
+
+## Use instead
+```python
+import os
+
+import torch
+import torch.distributed as dist
+
+def save(folder, shard):
+    if dist.get_rank() == 0:
+        os.makedirs(folder, exist_ok=True)
+    dist.barrier()
+    torch.save(shard, os.path.join(folder, f"shard-{dist.get_rank()}.pt"))
+    dist.barrier()
+```
+
+## Known limits
+Paths are compared by the expressions that make them; the same file by two names is not seen. A rank that
+waits for the file itself (`while not path.exists()`), or only uses it if it is there, is taken to know what
+it does.
+
+## Fix safety
+No fix: a barrier changes what the ranks do.
+
+## References
+- https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.files import READS, WRITES, Access, accesses, chain, components, inside, polls, shared
+from ..traces.nodes import Try
+from ..traces.sequence import catches_all
+from .support_events import finding, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis, Root
+    from ..model import Finding
+
+RULE = rule(code="SPG503", name="read-before-barrier", severity="warning", status="stable", page=__doc__)
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report uses of what another rank makes, where no collective orders the two."""
+    for root in reading(analysis):
+        events = root.contents.events
+        if root.contents.by_rank and events & (WRITES | {"open"}) and len(events) > 1:
+            yield from _races(root)
+
+
+def _races(root: Root) -> Iterator[Finding]:
+    found = accesses(root.tree)
+    makers = [a for a in found if a.kind in WRITES and 0 < len(a.ranks) < 4 and made(a)]
+    if not makers:
+        return
+    for use in found:
+        if polls(use.where) or expects_absence(use):
+            continue
+        for maker in makers:
+            if (
+                maker.index < use.index
+                and maker.node.place != use.node.place
+                and _unordered(maker, use, found)
+            ):
+                yield _report(maker, use)
+                break
+
+
+def _unordered(maker: Access, use: Access, found: list[Access]) -> bool:
+    if not any(touches(maker, path, use) for path in use.paths):
+        return False
+    others = use.ranks - maker.ranks
+    racing = any(use.phases[other] & maker.phases[rank] for other in others for rank in maker.ranks)
+    if not racing and not _other_host(maker, use):
+        return False
+    return not any(made_by_itself(access, maker, use, others) for access in found)
+
+
+def _other_host(maker: Access, use: Access) -> bool:
+    """Global rank 0 makes what the first rank of each host uses."""
+    return maker.ranks == {0} and use.ranks == {0, 2} and maker.kind == "mkdir"
+
+
+def made_by_itself(access: Access, maker: Access, use: Access, others: set[int]) -> bool:
+    """Whether the using rank has made the same thing itself before."""
+    return (
+        access is not maker
+        and access.kind in WRITES
+        and access.index < use.index
+        and others <= access.ranks
+        and any(path in made(access) for path in made(maker))
+    )
+
+
+def made(access: Access) -> list[tuple[object, ...]]:
+    """The paths that exist once the access is done, where every rank computes the same."""
+    values = access.values
+    if access.kind == "rename" and len(values) > 1:
+        values = values[1:2]
+    return [
+        path
+        for value in values
+        if shared(value)
+        and value.tag in ("const", "expr", "sym", "extobj")
+        and plausible(path := components(value))
+    ]
+
+
+def plausible(path: tuple[object, ...]) -> bool:
+    """Whether components can be those of a path: not a lone word such as a mode or a number."""
+    return len(path) > 1 or not isinstance(path[0], str) or "." in path[0]
+
+
+def touches(maker: Access, path: tuple[object, ...], use: Access) -> bool:
+    """Whether the use needs what was made: the file itself, something in the folder, or the folder's list."""
+    for made_path in made(maker):
+        if maker.kind == "mkdir" and inside(made_path, path):
+            return True
+        if use.kind in READS and (made_path == path or (use.kind == "list" and inside(path, made_path))):
+            return True
+        if maker.kind == "rename" and use.kind in READS and inside(made_path, path):
+            return True
+    return False
+
+
+def expects_absence(use: Access) -> bool:
+    """Whether the code around a use handles that there may be no such file."""
+    for w in chain(use.where):
+        if isinstance(w.node, Try) and w.part == "body":
+            names = {name for handler in w.node.handlers for name in handler.names}
+            if names & {"OSError", "FileNotFoundError", "IOError"} or any(map(catches_all, w.node.handlers)):
+                return True
+    return False
+
+
+def _report(maker: Access, use: Access) -> Finding:
+    making, using = maker.node.text, use.node.text
+    return finding(
+        RULE,
+        use.node,
+        f"`{using}` may come before `{making}` of another rank: no collective stands between them",
+        "put a barrier, or the agreement on errors, between making and using",
+        steps=[(maker.node.place, f"`{making}` runs on some ranks only")],
+        where=use.where,
+        diverging=(making,),
+        others=(f"{using}  # may come first",),
+    )
