@@ -19,18 +19,39 @@ _STAND_IN = compile("def stand_in():\n    yield", __file__, "exec").co_consts[0]
 
 
 def detach(exc: BaseException) -> None:
-    """Free what the frames of ``exc``, of its causes and contexts and of grouped exceptions hold."""
-    seen: set[int] = set()
+    """Replace every frame of ``exc``, of its causes and contexts and of grouped exceptions by a stand-in."""
+    for each in chain(exc):
+        each.__traceback__ = _detach_traceback(each.__traceback__)
+
+
+def free_locals(exc: BaseException) -> None:
+    """Free the locals of frames that have ended, and keep the frames: models and process groups go away."""
+    for each in chain(exc):
+        traceback = each.__traceback__
+        while traceback is not None:
+            _clear(traceback.tb_frame)
+            traceback = traceback.tb_next
+
+
+def chain(exc: BaseException) -> list[BaseException]:
+    """``exc``, what it was raised from or while handling, and the members of groups."""
+    found: dict[int, BaseException] = {}
     pending: list[BaseException | None] = [exc]
     while pending:
         current = pending.pop()
-        if current is None or id(current) in seen:
+        if current is None or id(current) in found:
             continue
-        seen.add(id(current))
-        current.__traceback__ = _detach_traceback(current.__traceback__)
+        found[id(current)] = current
         grouped = getattr(current, "exceptions", ())
         pending += [current.__cause__, current.__context__]
         pending += [member for member in grouped if isinstance(member, BaseException)]
+    return list(found.values())
+
+
+def _clear(frame: FrameType) -> None:
+    if not frame.f_code.co_flags & _GENERATOR_FLAGS:  # clearing a suspended one would close it
+        with contextlib.suppress(RuntimeError):  # it still runs
+            frame.clear()
 
 
 def _detach_traceback(traceback: TracebackType | None) -> TracebackType | None:
@@ -39,11 +60,8 @@ def _detach_traceback(traceback: TracebackType | None) -> TracebackType | None:
         traceback = traceback.tb_next
     places: list[tuple[CodeType, int]] = []
     while traceback is not None:
-        frame = traceback.tb_frame
-        places.append((frame.f_code, traceback.tb_lineno))
-        if not frame.f_code.co_flags & _GENERATOR_FLAGS:  # clearing a suspended one would close it
-            with contextlib.suppress(RuntimeError):  # it still runs
-                frame.clear()
+        places.append((traceback.tb_frame.f_code, traceback.tb_lineno))
+        _clear(traceback.tb_frame)
         traceback = traceback.tb_next
     kept: TracebackType | None = None
     for code, line in reversed(places):

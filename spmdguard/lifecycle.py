@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import logging
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from spmdguard import stop
 from spmdguard.deferred import defer, raise_if_deferred_error, store
+from spmdguard.detach import free_locals
 from spmdguard.errors import OtherRanksFailed, TeardownTimeout
 from spmdguard.exitcodes import ExitCode
 from spmdguard.format import add_note, format_exception_line
@@ -100,8 +102,9 @@ def run(
     After ``train`` returns, all ranks meet once and tell each other who holds a deferred error; the process
     group is destroyed; the ranks that hold one raise it, and the main rank calls ``post_train`` only where no
     rank failed. When ``train`` raises, its error is written at once, the group is destroyed without a
-    barrier, and the error is raised. A teardown that does not return ends the process with
-    ``ExitCode.TEARDOWN_HUNG`` or ``ExitCode.FAILED_AND_TEARDOWN_HUNG``.
+    barrier, and the error is raised; the locals of its frames are freed before, because a model or group
+    among them would keep the connections open for which the other ranks wait. A teardown that does not
+    return ends the process with ``ExitCode.TEARDOWN_HUNG`` or ``ExitCode.FAILED_AND_TEARDOWN_HUNG``.
 
     SPMD:
         Collective: what ``train`` does, then one agreement and ``destroy_process_group``.
@@ -257,6 +260,8 @@ class Run:
         if not isinstance(exc, SystemExit) or exc.code not in (None, 0):
             write_primary_error(exc)
         stop.forget_pending()
+        free_locals(exc)
+        gc.collect()
         with contextlib.suppress(Exception):
             self._destroy(failed=True, emergency=True)
         bound_interpreter_exit(self._timeout_s)

@@ -10,12 +10,12 @@ import array
 import time
 import weakref
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from spmdguard.group.bounded import call_bounded
 from spmdguard.group.torch_access import describe_group, loaded_c10d
 
 MAX_VALUES = 3
@@ -114,17 +114,21 @@ class TorchChannel:
         c10d = loaded_c10d()
         try:
             assert c10d is not None
-            store = c10d._get_default_store().clone()
-            store.set_timeout(timedelta(seconds=_GATHER_GRACE_S))
-            store.set(f"{prefix}/{self.rank}", "1")
-            deadline = time.monotonic() + _GATHER_GRACE_S
-            while True:
-                arrived = [rank for rank in self.ranks if store.check([f"{prefix}/{rank}"])]
-                if len(arrived) == len(self.ranks) or time.monotonic() > deadline:
-                    return arrived
-                time.sleep(0.05)
+            store = c10d._get_default_store()
+            return list(
+                call_bounded(lambda: self._meet_in(store, prefix), 2 * _GATHER_GRACE_S, "store access")
+            )
         except Exception:
             return None
+
+    def _meet_in(self, store: Any, prefix: str) -> list[int]:
+        store.set(f"{prefix}/{self.rank}", "1")
+        deadline_s = time.monotonic() + _GATHER_GRACE_S
+        while True:
+            arrived = [rank for rank in self.ranks if store.check([f"{prefix}/{rank}"])]
+            if len(arrived) == len(self.ranks) or time.monotonic() > deadline_s:
+                return arrived
+            time.sleep(0.05)
 
 
 def _new_side_group(group: Any, ranks: list[int]) -> Any:

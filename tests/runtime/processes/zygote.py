@@ -11,12 +11,11 @@ import os
 import select
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-SIGABRT_AT_EXIT = "terminate called without an active exception"
 _START_TIMEOUT_S = 120.0
 _GRACE_S = 30.0
 
@@ -34,8 +33,12 @@ class Ended:
     @property
     def clean_code(self) -> int | None:
         """The exit code, with gloo's abort at interpreter exit after all work read as 0."""
-        aborted = self.code == -6 and self.err.rstrip().endswith(SIGABRT_AT_EXIT)
-        return 0 if aborted and "Traceback" not in self.err else self.code
+        return 0 if self.aborted_at_exit and "Traceback" not in self.err else self.code
+
+    @property
+    def aborted_at_exit(self) -> bool:
+        """Whether gloo aborted the process at interpreter exit."""
+        return self.code == -6
 
     @property
     def failed(self) -> bool:
@@ -50,7 +53,7 @@ class Ranks:
     ranks: list[Ended]
     seconds: float
     num_left_over: int
-    texts: dict[str, str] = field(default_factory=dict)
+    err: str = ""
 
     def __getitem__(self, rank: int) -> Ended:
         return self.ranks[rank]
@@ -66,7 +69,7 @@ class Ranks:
 
     def report(self) -> str:
         """Everything, for an assertion's message."""
-        lines = [f"after {self.seconds:.1f} s, {self.num_left_over} left over"]
+        lines = [f"after {self.seconds:.1f} s, {self.num_left_over} left over", self.err]
         for ended in self.ranks:
             lines.append(f"--- rank {ended.rank}: code {ended.code} after {ended.seconds:.1f} s")
             lines += [ended.out, ended.err]
@@ -96,22 +99,35 @@ class Zygote:
         timeout_s: float = 30.0,
         env: dict[str, str] | None = None,
         folder: Path | None = None,
+        one_stderr: bool = False,
+        agent_store: bool = True,
         **arguments: Any,
     ) -> Ranks:
-        """Fork ``ranks`` processes that call ``scenario`` (``module:function`` below ``scenarios``)."""
+        """Fork ``ranks`` processes that call ``scenario`` (``module:function`` below ``scenarios``).
+
+        The store lives in a process of its own, as under torchrun, or in rank 0 without ``agent_store``.
+        With ``one_stderr`` all ranks write to the same stderr, as under torchrun: ``Ranks.err``, in order.
+        """
         request = {
             "scenario": scenario,
             "ranks": ranks,
             "timeout_s": timeout_s,
             "env": env or {},
             "folder": None if folder is None else str(folder),
+            "one_stderr": one_stderr,
+            "agent_store": agent_store,
             "arguments": arguments,
         }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
         answer = json.loads(self._read(timeout_s + _GRACE_S))
-        return Ranks([Ended(**each) for each in answer["ranks"]], answer["seconds"], answer["num_left_over"])
+        return Ranks(
+            [Ended(**each) for each in answer["ranks"]],
+            answer["seconds"],
+            answer["num_left_over"],
+            answer["err"],
+        )
 
     def _read(self, timeout_s: float) -> bytes:
         stdout = self._process.stdout
