@@ -3,8 +3,8 @@
 Terminology: a function *reaches* when its text calls something that is a collective by name, or a function
 that reaches. Calls are read with a regular expression, so a call quoted in a string counts; each is followed
 by what stands before the last name: nothing or an imported module (resolved), ``self`` (methods of the
-class), any other receiver (only where few methods share the name). A *rank helper* is a function with a
-marker in its text. The answers merely decide which further files are worth visiting; with ``only_added``,
+class), any other receiver (only where few methods share the name). A *rank helper* is a function whose text
+speaks of ranks. The answers merely decide which further files are worth visiting; with ``only_added``,
 calls are not followed into modules that were not added. Cost: linear in the text of the functions on the way.
 """
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .project import Project
 
 _CALL = re.compile(r"(?<!def )(?<!\w)(\.?)((?:[A-Za-z_]\w*\.)*)([A-Za-z_]\w*)[ \t]*\(")
+_RANK = re.compile(
+    r"rank|RANK|PROCID|LOCALID|NODEID|main_process|is_main|is_master|master_process|process_index|process_zero"
+    r"|global_zero|ordinal\("
+)
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _MAX_DEFINITIONS = 2
 _COMMON_METHODS = frozenset(
@@ -92,11 +96,10 @@ class Reach:
         return False
 
     def is_rank_helper(self, function: FunctionInfo) -> bool:
-        """Whether the text of the function holds a marker, so that its result may differ between ranks."""
+        """Whether the text of the function asks for the rank, so that its result may differ between ranks."""
         known = self._helpers.get(function)
         if known is None:
-            text = _text_of(function).encode("utf-8", "replace")
-            known = self._helpers[function] = self._project.prefilter.matches(text)
+            known = self._helpers[function] = _RANK.search(_text_of(function)) is not None
         return known
 
     def _called(self, function: FunctionInfo, text: str) -> Iterator[FunctionInfo]:

@@ -123,6 +123,9 @@ class Resolver:
         base = self._index.find(binding.module, module) if binding.module else None
         if binding.name is None:
             return ExternalSymbol(binding.module) if base is None else ModuleSymbol(base)
+        if not binding.module:  # ``from . import name`` in a script: a sibling
+            sibling = self._index.find(binding.name, module)
+            return UnknownSymbol(binding.target) if sibling is None else ModuleSymbol(sibling)
         if base is None:
             found = self.member(ExternalSymbol(binding.module), binding.name, module)
             return UnknownSymbol(binding.target) if found is None else found
