@@ -46,7 +46,8 @@ def train(steps, grad):
 
 ## Known limits
 A loop counts as agreed when it, or a loop around it, asks `sync_should_stop` (or reduces a flag of its own)
-and uses the answer; that the answer is used to leave the loop is not proved where it goes through other objects.
+and uses the answer; that the answer is used to leave the loop is not proved where it goes through other
+objects.
 
 ## Fix safety
 No fix.
@@ -113,7 +114,7 @@ def verdict_places(analysis: Analysis) -> set[Place]:
 
 
 def is_local_verdict(divergence: Divergence, asked: set[Place], decided: set[Place]) -> bool:
-    """Whether ranks part because one of them has an error, in a loop that keeps errors or by asking for one."""
+    """Whether ranks part because one has an error, in a loop that keeps errors or by asking for one."""
     if divergence.shape not in ("exit", "trip") or divergence.kind != "exception":
         return False
     if divergence.condition_place in decided:

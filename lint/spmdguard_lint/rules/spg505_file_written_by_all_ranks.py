@@ -171,7 +171,7 @@ def path_like(value: Value) -> bool:
     """Whether a value is put together as a path is."""
     parts = components(value)
     if value.tag == "extobj":
-        return value.data[0] == "pathlib.Path"
+        return bool(value.data[0] == "pathlib.Path")
     if value.tag == "const":
         return isinstance(value.data[0], str) and ("/" in value.data[0] or "." in value.data[0])
     return len(parts) > 1

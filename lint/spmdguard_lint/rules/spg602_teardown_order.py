@@ -85,7 +85,9 @@ class _AfterDestroy(Walk):
     def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
         if not isinstance(state, Op):
             return state
-        gone = {part.key: False for part in parts_of(node.condition) if _asks_for_group(part.data)}
+        gone: dict[Hashable, bool] = {
+            part.key: False for part in parts_of(node.condition) if _asks_for_group(part.data)
+        }
         known = truth(node.condition, Valuation(0, 2, atoms=gone)) if gone else None
         return None if known is not None and known is not holds else state
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
 from ..traces.files import parts_of
-from ..traces.nodes import Branch, Jump, Loop, Node, Op
+from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Tree
 from ..traces.sequence import Where, calls_of
+from ..traces.terms import subtrees
 from ..values.value import Place, Value
 from .support import site
 
@@ -62,6 +63,22 @@ def is_default_group(op: Op) -> bool:
 def counts(op: Op) -> bool:
     """Whether other ranks wait in an operation for this one."""
     return op.kind in ("collective", "lifecycle")
+
+
+def every_node(tree: Tree) -> Iterator[Node]:
+    """Every node of a tree."""
+    stack = [tree]
+    while stack:
+        for node in stack.pop():
+            yield node
+            stack.extend(subtrees(node))
+
+
+def argument(node: Event, index: int, keyword: str) -> Value | None:
+    """An argument of the call behind an event, by keyword or position."""
+    if keyword in node.keywords:
+        return node.keywords[keyword]
+    return node.args[index] if index < len(node.args) else None
 
 
 def comes_from(value: Value, places: set[Place]) -> bool:

@@ -22,6 +22,7 @@ class Contents:
     regions: set[str] = field(default_factory=set)
     jumps: set[str] = field(default_factory=set)
     num_loops: int = 0
+    fallible: int = 0
     io: bool = False
     by_rank: bool = False
 
@@ -48,6 +49,7 @@ def contents_of(tree: Tree) -> Contents:
             elif isinstance(node, Loop):
                 found.num_loops += 1
             elif isinstance(node, Fallible):
+                found.fallible += 1
                 found.io = found.io or node.io
             elif isinstance(node, Branch) and not found.by_rank:
                 found.by_rank = rank_dependent(node.condition)

@@ -102,6 +102,10 @@ class Walk:
         """The state at the start of a followed call."""
         return state
 
+    def leave(self, node: Region, state: Hashable, where: Where | None) -> Hashable:
+        """The state at the end of a region that is not deferred."""
+        return state
+
     def run(self, tree: Tree, state: Hashable) -> Flow:
         """Walk a root's tree; gives the paths by the way they leave it."""
         try:
@@ -233,7 +237,10 @@ class Walk:
         if node.kind == "thread":
             return {"fall": paths}
         if node.kind != "deferred":
-            return self.tree(node.body, paths, Where(node, "body", where))
+            inner = self.tree(node.body, paths, Where(node, "body", where))
+            if "fall" in inner:
+                inner["fall"] = self._moved(inner["fall"], lambda s: self.leave(node, s, where))
+            return inner
         self.tries.append(set())
         flow = self.tree(node.body, paths, Where(node, "body", where))
         raised = self.tries.pop()

@@ -1,0 +1,149 @@
+"""
+# failure-reported-as-success (SPG609)
+
+## What it does
+Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates.
+
+## Why is this bad
+The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
+that leaves with status 0 in the middle of a job has ended well as far as the launcher can see. It does
+nothing, and the other ranks wait in their next collective for a rank that is gone.
+
+## Example
+```python
+import sys
+
+import torch
+import torch.distributed as dist
+
+def load(path, optimizer):
+    try:
+        optimizer.load_state_dict(torch.load(path))
+    except KeyError:
+        print("no optimizer state")
+        sys.exit()
+    dist.barrier()
+```
+
+## Use instead
+Leave with the error, or agree on it first:
+
+```python
+import torch
+import torch.distributed as dist
+
+def load(path, optimizer):
+    problem = None
+    try:
+        optimizer.load_state_dict(torch.load(path))
+    except Exception as error:
+        problem = str(error)
+    problems = [None] * dist.get_world_size()
+    dist.all_gather_object(problems, problem)
+    if any(problems):
+        raise RuntimeError(problems)
+```
+
+In a signal handler only set a flag; the loop agrees on it at the end of the step.
+
+## Known limits
+The status is recognised where it is a constant. Handlers for `KeyboardInterrupt` are left alone.
+
+## Fix safety
+No fix.
+
+## References
+- https://docs.pytorch.org/docs/stable/elastic/errors.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.nodes import Event, Fallible, Jump, Node, Op, Tree, Try
+from ..traces.sequence import Walk, Where, around
+from .support_events import counts, every_node, finding, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+    from ..values.value import Value
+
+RULE = rule(
+    code="SPG609", name="failure-reported-as-success", severity="warning", status="stable", page=__doc__
+)
+HELP_HANDLER = "only set a flag in the handler, and let the ranks agree on it at the end of the step"
+HELP_CLAUSE = "let the exception go on, or exit with a status other than 0"
+_MEANT = frozenset({"KeyboardInterrupt", "SystemExit", "StopIteration"})
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report exits with status 0 where something has gone wrong."""
+    communicating = {
+        root.module.filename for root in analysis.roots if root.contents.ops - {"destroy_process_group"}
+    }
+    handlers = signal_handlers(analysis)
+    for root in analysis.roots:
+        if id(root.function) in handlers and root.module.filename in communicating:
+            yield from _leaving_handler(root.tree)
+    for root in reading(analysis):
+        if "exit" in root.contents.jumps and root.contents.ops:
+            walk = _Exits()
+            walk.run(root.tree, "")
+            yield from walk.found.values()
+
+
+def signal_handlers(analysis: Analysis) -> set[int]:
+    """The functions that are installed as signal handlers."""
+    found: set[int] = set()
+    for root in analysis.roots:
+        if "signal-handler" not in root.contents.events:
+            continue
+        for node in every_node(root.tree):
+            if isinstance(node, Event) and node.name == "signal-handler":
+                found.update(id(v.data[0]) for v in node.args if v.tag == "func")
+    return found
+
+
+def _leaving_handler(tree: Tree) -> Iterator[Finding]:
+    for node in every_node(tree):
+        if isinstance(node, Jump) and node.kind == "exit" and is_success(node.value):
+            message = f"`{node.text}` in a signal handler tells the launcher that this rank has ended well"
+            yield finding(RULE, node, message, HELP_HANDLER)
+
+
+def is_success(status: Value | None) -> bool:
+    """Whether an exit status means success: none given, None or 0."""
+    return status is None or (status.tag == "const" and status.data[0] in (None, 0))
+
+
+class _Exits(Walk):
+    """State: whether the ranks have met, or meet in what follows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[Node, Finding] = {}
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        return "met" if isinstance(node, Op) and counts(node) else state
+
+    def jump(self, node: Jump, state: Hashable, where: Where | None) -> Hashable:
+        if node.kind == "exit" and is_success(node.value) and node not in self.found:
+            clause = next((w for w in around(where) if w.part == "handler"), None)
+            if clause is not None and clause.handler is not None and self._matters(clause, state):
+                message = f"`{node.text}` in `{clause.handler.text}` ends a rank that failed with status 0"
+                step = (clause.handler.place, f"`{clause.handler.text}` has caught an error of this rank")
+                self.found[node] = finding(RULE, node, message, HELP_CLAUSE, steps=[step], where=where)
+        return state
+
+    def _matters(self, clause: Where, state: Hashable) -> bool:
+        """Whether other ranks may wait: the ranks have met, or meet in the body of the try or behind it."""
+        assert clause.handler is not None
+        if _MEANT & set(clause.handler.names):
+            return False
+        if state == "met" or not isinstance(clause.node, Try):
+            return True
+        return any(isinstance(inner, Op) and counts(inner) for inner in every_node(clause.node.body))

@@ -1,0 +1,91 @@
+"""
+# device-count-as-world-size (SPG706)
+
+## What it does
+Finds groups whose world size is the number of devices of this host, while the rank is the launcher's.
+
+## Why is this bad
+On one host with one process per device the two are equal, and the program works. On two hosts every host
+makes a group of its own size: ranks beyond it are refused, and the others wait for a group that is never
+complete.
+
+## Example
+```python
+import os
+
+import torch
+import torch.distributed as dist
+
+def main():
+    rank = int(os.environ["RANK"])
+    dist.init_process_group("nccl", rank=rank, world_size=torch.cuda.device_count())
+    dist.destroy_process_group()
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+
+def main():
+    dist.init_process_group("nccl")
+    dist.destroy_process_group()
+```
+
+The launcher's environment has both, rank and world size.
+
+## Known limits
+Programs that start their own processes on one host (`mp.spawn`) may use the number of devices, and do not get
+this report.
+
+## Fix safety
+No fix.
+
+## References
+- https://docs.pytorch.org/docs/stable/elastic/run.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.files import parts_of
+from ..traces.nodes import Event
+from .support_events import argument, every_node, finding, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+    from ..values.value import Value
+
+RULE = rule(
+    code="SPG706", name="device-count-as-world-size", severity="warning", status="stable", page=__doc__
+)
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report init calls with the launcher's rank and a host's number of devices."""
+    for root in reading(analysis):
+        if not {"init", "device-count"} <= root.contents.events:
+            continue
+        for node in every_node(root.tree):
+            if not isinstance(node, Event) or node.name != "init":
+                continue
+            world, rank = argument(node, 3, "world_size"), argument(node, 4, "rank")
+            if world is None or rank is None or not is_device_count(world):
+                continue
+            if any(part.tag == "rank" for part in parts_of(rank)):
+                yield finding(
+                    RULE,
+                    node,
+                    f"`{node.text}` takes the number of devices of this host for the size of the whole job",
+                    "leave out `rank` and `world_size`: the launcher's environment has both",
+                )
+
+
+def is_device_count(value: Value) -> bool:
+    """Whether a value is a number of devices, as it is."""
+    name = value.data[0] if value.tag == "sym" else None
+    return isinstance(name, tuple) and str(name[0]).endswith("device_count")
