@@ -8,8 +8,8 @@ Everything decidable is decided when decorating; the call itself is one flat fun
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar, overload
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from spmdguard import region
 from spmdguard.decorated import describe_callable, kind_of
@@ -23,6 +23,28 @@ __all__ = ["collective", "rank_local"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _D = TypeVar("_D")
+_D_co = TypeVar("_D_co", covariant=True)
+_Y = TypeVar("_Y")
+_S = TypeVar("_S")
+
+
+class RankLocalDecorator(Protocol[_D_co]):
+    """What ``rank_local(...)`` returns; ``None`` or ``default`` may stand in for the result."""
+
+    @overload
+    def __call__(
+        self, fn: Callable[_P, Coroutine[Any, Any, _R]], /
+    ) -> Callable[_P, Coroutine[Any, Any, _R | _D_co]]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[_P, Generator[_Y, _S, _R]], /
+    ) -> Callable[_P, Generator[_Y, _S, _R | _D_co]]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[_P, AsyncGenerator[_Y, _S]], /
+    ) -> Callable[_P, AsyncGenerator[_Y, _S]]: ...
+    @overload
+    def __call__(self, fn: Callable[_P, _R], /) -> Callable[_P, _R | _D_co]: ...
 
 
 @overload
@@ -30,15 +52,17 @@ def rank_local(
     fn: Callable[_P, Coroutine[Any, Any, _R]], /
 ) -> Callable[_P, Coroutine[Any, Any, _R | None]]: ...
 @overload
+def rank_local(fn: Callable[_P, Generator[_Y, _S, _R]], /) -> Callable[_P, Generator[_Y, _S, _R | None]]: ...
+@overload
+def rank_local(fn: Callable[_P, AsyncGenerator[_Y, _S]], /) -> Callable[_P, AsyncGenerator[_Y, _S]]: ...
+@overload
 def rank_local(fn: Callable[_P, _R], /) -> Callable[_P, _R | None]: ...
 @overload
 def rank_local(
     *, name: str | None = None, default: _D, only: Only | None = None
-) -> Callable[[Callable[_P, _R]], Callable[_P, _R | _D]]: ...
+) -> RankLocalDecorator[_D]: ...
 @overload
-def rank_local(
-    *, name: str | None = None, only: Only | None = None
-) -> Callable[[Callable[_P, _R]], Callable[_P, _R | None]]: ...
+def rank_local(*, name: str | None = None, only: Only | None = None) -> RankLocalDecorator[None]: ...
 def rank_local(
     fn: Callable[..., Any] | None = None,
     /,

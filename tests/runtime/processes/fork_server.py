@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -23,14 +22,9 @@ from typing import Any
 import torch.distributed
 import torch.nn.parallel
 
+from .ports import free_port
+
 Job = Callable[[], None]
-
-
-def free_port() -> int:
-    """A TCP port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def serve() -> Job:
