@@ -2,13 +2,14 @@
 # collective-in-rank-branch (SPG101)
 
 ## What it does
-Finds collectives that only some ranks reach, because they stand in a branch whose condition differs between ranks.
+Finds collectives that only some ranks reach, because they stand in a branch whose condition differs
+between ranks.
 
 ## Why is this bad
-A collective ends when every rank of its group has called it. The ranks inside the branch wait for the others,
-which never come: the job hangs until the backend's timeout (10 minutes with NCCL, 30 with others), and the
-error that ends it then names the wrong rank. Where another collective follows, it is worse: the two are
-matched with one another, and the job goes on with mixed-up data.
+A collective ends when every rank of its group has called it. The ranks inside the branch wait for the
+others, which never come: the job hangs until the backend's timeout (10 minutes with NCCL, 30 with
+others), and the error that ends it then names the wrong rank. Where another collective follows, it is
+worse: the two are matched with one another, and the job goes on with mixed-up data.
 
 ## Example
 ```python
@@ -32,22 +33,24 @@ def save(model, path):
     dist.barrier()
 ```
 
-The branch keeps the work of one rank; the collective is everybody's. A collective that is meant for a part of
-the ranks takes a group made for them: `dist.barrier(group=leaders)` under a test of membership in `leaders`.
+The branch keeps the work of one rank; the collective is everybody's. A collective that is meant for a
+part of the ranks takes a group made for them: `dist.barrier(group=leaders)` under a test of membership in
+`leaders`.
 
 ## Known limits
 Both arms are compared up to the end of the function, so a barrier in each arm, complementary branches and
-always-true tests (`rank < world_size`) are no findings. Point-to-point calls are not looked at: they are meant
-to differ. A collective behind a call that the analysis cannot resolve is not seen; name such a function under
-`collectives` in the settings. Sub-groups are judged only where membership and condition can be compared;
-otherwise the finding is of certainty `possible` and not shown by default.
+always-true tests (`rank < world_size`) are no findings. Point-to-point calls are not looked at: they are
+meant to differ. A collective behind a call that the analysis cannot resolve is not seen; name such a
+function under `collectives` in the settings. Sub-groups are judged only where membership and condition
+can be compared; otherwise the finding is of certainty `possible` and not shown by default.
 
 ## Fix safety
-Moving the collective behind the branch is unsafe where the branch also guards values that it uses. There is no
-automatic fix for it yet.
+Moving the collective behind the branch is unsafe where the branch also guards values that it uses. There
+is no automatic fix for it yet.
 
 ## References
-- [Chapter on collective operations, torch.distributed](https://docs.pytorch.org/docs/stable/distributed.html)
+- [Chapter on collective operations,
+  torch.distributed](https://docs.pytorch.org/docs/stable/distributed.html)
 - PARCOACH: P. Huchant et al., "Parallelizing and checking MPI collectives", 2018
 """
 
@@ -64,9 +67,7 @@ from .support_claims import claimed, where
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(
-    code="SPG101", name="collective-in-rank-branch", severity="error", status="stable", page=__doc__
-)
+RULE = rule(code="SPG101", name="collective-in-rank-branch", severity="error", status="stable", page=__doc__)
 HELP = "call it on every rank, and keep only this rank's own work inside the branch"
 
 

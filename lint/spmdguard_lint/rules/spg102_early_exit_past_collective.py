@@ -2,7 +2,8 @@
 # early-exit-past-collective (SPG102)
 
 ## What it does
-Finds a `return`, `break`, `continue` or `sys.exit()` that some ranks take, and others do not, past a collective.
+Finds a `return`, `break`, `continue` or `sys.exit()` that some ranks take, and others do not, past a
+collective.
 
 ## Why is this bad
 The ranks that leave early never call the collectives that the others go on to call. Nothing at the place of
@@ -53,17 +54,18 @@ def train(model, loader):
 ```
 
 ## Known limits
-Followed up to the end of the outermost function that the analysis reaches; an exit past a collective in an
-unknown caller is not seen. Conditions on this rank's own data (a loss, a batch) are of certainty `likely`:
-nothing in the code proves that they differ, only that nothing makes them equal. An exit that is decided by the
-clock, the file system, a random number, the environment or a signal is reported by SPG302 to SPG308 instead;
-a `raise` by SPG205.
+Followed up to the end of the outermost function that the analysis reaches; an exit past a collective in
+an unknown caller is not seen. Conditions on this rank's own data (a loss, a batch) are of certainty
+`likely`: nothing in the code proves that they differ, only that nothing makes them equal. An exit that is
+decided by the clock, the file system, a random number, the environment or a signal is reported by SPG302
+to SPG308 instead; a `raise` by SPG205.
 
 ## Fix safety
 No fix: whether ranks should agree on the exit or contribute a neutral value is the author's choice.
 
 ## References
-- [NVIDIA-NeMo/Automodel#2468](https://github.com/NVIDIA-NeMo/Automodel/pull/2468): a micro-batch skipped on one rank only
+- [NVIDIA-NeMo/Automodel#2468](https://github.com/NVIDIA-NeMo/Automodel/pull/2468): a micro-batch skipped
+  on one rank only
 - `spmdguard.sync_should_stop` agrees on an exit at the end of a step
 """
 
@@ -80,14 +82,14 @@ from .support_claims import awaited, claimed, leaving, where
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(
-    code="SPG102", name="early-exit-past-collective", severity="error", status="stable", page=__doc__
-)
-HELP = "let every rank come to the collective, or agree on the exit first (all_reduce the flag, `sync_should_stop`)"
+RULE = rule(code="SPG102", name="early-exit-past-collective", severity="error", status="stable", page=__doc__)
+HELP = "let every rank come to the collective, or agree on the exit first (`sync_should_stop`)"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Exits under a condition on the rank, on this rank's own data, or on a caught exception."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        message = f"{leaving(divergence)} {where(divergence)}, while the other ranks go on to {awaited(divergence)}"
+        message = (
+            f"{leaving(divergence)} {where(divergence)}, while the other ranks go on to {awaited(divergence)}"
+        )
         yield from_divergence(RULE, divergence, message, HELP)

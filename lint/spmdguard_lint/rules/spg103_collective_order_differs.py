@@ -5,9 +5,9 @@
 Finds branches on the rank whose arms both call collectives, but not the same ones in the same order.
 
 ## Why is this bad
-Collectives are matched by order, not by name. Rank 0's `broadcast` meets rank 1's `all_reduce`: NCCL hangs or
-mixes up the data, gloo reports a size mismatch at best. The number of calls may even be equal, so that
-everything looks balanced on reading.
+Collectives are matched by order, not by name. Rank 0's `broadcast` meets rank 1's `all_reduce`: NCCL
+hangs or mixes up the data, gloo reports a size mismatch at best. The number of calls may even be equal,
+so that everything looks balanced on reading.
 
 ## Example
 ```python
@@ -34,9 +34,9 @@ def exchange(x, y):
 ```
 
 ## Known limits
-Operations are compared by name and group. Different buffers of the same operation are the same to this rule;
-roots, reduce operators and shapes that differ between ranks are SPG107. A loop counts as one step, so two arms
-with loops of unequal length are reported only where the lengths are known.
+Operations are compared by name and group. Different buffers of the same operation are the same to this
+rule; roots, reduce operators and shapes that differ between ranks are SPG107. A loop counts as one step,
+so two arms with loops of unequal length are reported only where the lengths are known.
 
 ## Fix safety
 No fix: which order is meant cannot be known.

@@ -5,9 +5,9 @@
 Finds calls, made by some ranks only, of a function that calls a collective further down.
 
 ## Why is this bad
-The call looks like local work: `save(...)`, `log(...)`, `evaluate(...)`. That some function below it reduces a
-metric or gathers a sharded state is invisible at the branch, and often true only since a later change. The
-ranks outside the branch never join, and the job hangs.
+The call looks like local work: `save(...)`, `log(...)`, `evaluate(...)`. That some function below it
+reduces a metric or gathers a sharded state is invisible at the branch, and often true only since a later
+change. The ranks outside the branch never join, and the job hangs.
 
 ## Example
 ```python
@@ -41,15 +41,16 @@ def report(loss):
 ```
 
 ## Known limits
-Calls are followed nine levels deep, through methods, closures, decorators, context managers and functions kept
-in containers, as far as their targets can be told from the source. A target that only run time knows
+Calls are followed nine levels deep, through methods, closures, decorators, context managers and functions
+kept in containers, as far as their targets can be told from the source. A target that only run time knows
 (a plug-in, a registry filled by string) is not followed.
 
 ## Fix safety
 No fix: moving the call out of the branch also moves what else the function does.
 
 ## References
-- [talmolab/sleap-nn#476](https://github.com/talmolab/sleap-nn/pull/476): a property that reduces, read under `is_global_zero`
+- [talmolab/sleap-nn#476](https://github.com/talmolab/sleap-nn/pull/476): a property that reduces, read
+  under `is_global_zero`
 - SPG101, the same with the collective in plain sight
 """
 

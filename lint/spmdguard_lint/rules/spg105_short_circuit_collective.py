@@ -2,13 +2,13 @@
 # short-circuit-collective (SPG105)
 
 ## What it does
-Finds collectives inside an expression that some ranks do not evaluate: behind `and` or `or`, or in one arm of
-`a if condition else b`.
+Finds collectives inside an expression that some ranks do not evaluate: behind `and` or `or`, or in one
+arm of `a if condition else b`.
 
 ## Why is this bad
-`rank == 0 and dist.all_reduce(x)` reads as a test, but is a branch: on the other ranks the right-hand side is
-never evaluated, and the collective never called. It is easily made by putting a cheap test in front of an
-expensive one "to save the call".
+`rank == 0 and dist.all_reduce(x)` reads as a test, but is a branch: on the other ranks the right-hand
+side is never evaluated, and the collective never called. It is easily made by putting a cheap test in
+front of an expensive one "to save the call".
 
 ## Example
 ```python
@@ -48,7 +48,8 @@ As for SPG101. `any(...)` and `all(...)` over a generator stop early too, which 
 No fix yet; evaluating the collective first is right in nearly every case.
 
 ## References
-- [Python reference: boolean operations](https://docs.python.org/3/reference/expressions.html#boolean-operations)
+- [Python reference: boolean
+  operations](https://docs.python.org/3/reference/expressions.html#boolean-operations)
 """
 
 from __future__ import annotations
@@ -71,5 +72,7 @@ HELP = "evaluate the collective first, on every rank, and combine its result aft
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Operations in a part of an expression that the rank decides on."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        message = f"`{divergence.text}` is evaluated only on some ranks: `{divergence.condition_text}` decides"
+        message = (
+            f"`{divergence.text}` is evaluated only on some ranks: `{divergence.condition_text}` decides"
+        )
         yield from_divergence(RULE, divergence, message, HELP)

@@ -2,13 +2,13 @@
 # group-membership-mismatch (SPG106)
 
 ## What it does
-Finds process groups that only some ranks make, groups made of other ranks on each rank, and collectives on a
-group that only some of its members call.
+Finds process groups that only some ranks make, groups made of other ranks on each rank, and collectives
+on a group that only some of its members call.
 
 ## Why is this bad
-`new_group` is called by all ranks of the job, members or not, in the same order: it is how ranks agree on what
-the group is. Called inside `if rank in members:` it waits for the ranks outside. A collective on a finished
-group waits for its members in the same way as one on the default group waits for everybody.
+`new_group` is called by all ranks of the job, members or not, in the same order: it is how ranks agree on
+what the group is. Called inside `if rank in members:` it waits for the ranks outside. A collective on a
+finished group waits for its members in the same way as one on the default group waits for everybody.
 
 ## Example
 ```python
@@ -36,15 +36,16 @@ def leaders():
 `new_group(..., use_local_synchronization=True)` is the form that only members call.
 
 ## Known limits
-The members of a group are known where the list of ranks is written out or computed from rank and world size.
-For other groups a collective under a condition on the rank is taken to be guarded by membership, since it
-nearly always is.
+The members of a group are known where the list of ranks is written out or computed from rank and world
+size. For other groups a collective under a condition on the rank is taken to be guarded by membership,
+since it nearly always is.
 
 ## Fix safety
 No fix yet.
 
 ## References
-- [torch.distributed.new_group](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group)
+-
+  [torch.distributed.new_group](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.new_group)
 """
 
 from __future__ import annotations
@@ -75,10 +76,11 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for divergence in claimed(analysis.divergences, RULE.code):
         operation = operation_text(divergence)
         if divergence.operation is not None and divergence.operation.name in NEW_GROUP:
-            message = f"`{operation}` is called only {where(divergence)}; every rank must take part in making a group"
+            message = f"`{operation}` is called only {where(divergence)}; making a group takes every rank"
             yield from_divergence(RULE, divergence, message, MAKE)
         elif members_part(divergence):
-            message = f"members of the group disagree on `{divergence.condition_text}`: not all of them call `{operation}`"
+            condition = divergence.condition_text
+            message = f"members of the group disagree on `{condition}`: not all of them call `{operation}`"
             divergence.subgroup = False
             yield from_divergence(RULE, divergence, message, CALL)
     yield from _unequal_groups(analysis)

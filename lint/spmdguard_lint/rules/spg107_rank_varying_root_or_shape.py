@@ -5,9 +5,9 @@
 Finds collectives whose root (`src`, `dst`) or reduce operator differs between the ranks that call it.
 
 ## Why is this bad
-A root is an agreement: with `dst=rank` every rank believes that it is the one to receive, and nobody sends.
-With another operator on each rank the result is computed in part by one and in part by the other. Neither is
-checked at run time: the call hangs, or returns a wrong number without a word.
+A root is an agreement: with `dst=rank` every rank believes that it is the one to receive, and nobody
+sends. With another operator on each rank the result is computed in part by one and in part by the other.
+Neither is checked at run time: the call hangs, or returns a wrong number without a word.
 
 ## Example
 ```python
@@ -40,9 +40,9 @@ def exchange(buffers):
 ```
 
 ## Known limits
-Roots within sub-groups legitimately differ from group to group, and are judged only where a rank names itself.
-A root that a rank computes from its own data, the clock or a random number is of certainty `likely`. Shapes are
-not compared yet.
+Roots within sub-groups legitimately differ from group to group, and are judged only where a rank names
+itself. A root that a rank computes from its own data, the clock or a random number is of certainty
+`likely`. Shapes are not compared yet.
 
 ## Fix safety
 No fix: only the author knows the root.
@@ -68,9 +68,7 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..values.value import Value
 
-RULE = rule(
-    code="SPG107", name="rank-varying-root-or-shape", severity="error", status="stable", page=__doc__
-)
+RULE = rule(code="SPG107", name="rank-varying-root-or-shape", severity="error", status="stable", page=__doc__)
 HELP = "every rank must name the same root and the same operator: a constant, or a value shared before"
 _KINDS = ("rank", "group-rank", "time", "random", "order", "data", "filesystem")
 

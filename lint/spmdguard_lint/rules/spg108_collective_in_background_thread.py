@@ -5,9 +5,10 @@
 Finds collectives of the default group that a background thread calls.
 
 ## Why is this bad
-Collectives are matched in the order in which a process starts them. A thread starts its own at a moment that the
-scheduler chooses, on each rank another: on rank 0 the thread's `all_gather` comes before the main thread's
-`all_reduce`, on rank 1 after it. Then each waits for the other, or the two exchange their data.
+Collectives are matched in the order in which a process starts them. A thread starts its own at a moment
+that the scheduler chooses, on each rank another: on rank 0 the thread's `all_gather` comes before the
+main thread's `all_reduce`, on rank 1 after it. Then each waits for the other, or the two exchange their
+data.
 
 ## Example
 ```python
@@ -48,14 +49,15 @@ def train(steps, grad, write):
 Where the thread has to communicate, give it a process group of its own: groups do not wait for one another.
 
 ## Known limits
-Threads are followed where they are started with a function of the project. Collectives on another group than
-the default one are taken to be the thread's own.
+Threads are followed where they are started with a function of the project. Collectives on another group
+than the default one are taken to be the thread's own.
 
 ## Fix safety
 No fix.
 
 ## References
-- [torch.distributed: using several process groups at a time](https://docs.pytorch.org/docs/stable/distributed.html#groups)
+- [torch.distributed: using several process groups at a
+  time](https://docs.pytorch.org/docs/stable/distributed.html#groups)
 - `torch.distributed.checkpoint.async_save` takes a `process_group` for this reason
 """
 

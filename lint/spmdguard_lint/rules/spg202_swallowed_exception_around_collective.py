@@ -8,8 +8,8 @@ exception was caught.
 ## Why is this bad
 An exception seldom hits all ranks: one has the corrupt file, the full disk, the odd batch. The rank that
 catches it skips the rest of the body and goes on; the others are still inside the body and wait in a
-collective that this rank will not call any more. From there on the ranks are out of step: the next collective
-of one meets the previous one of the others.
+collective that this rank will not call any more. From there on the ranks are out of step: the next
+collective of one meets the previous one of the others.
 
 ## Example
 ```python
@@ -46,9 +46,9 @@ def epoch(model, loader):
 An exception out of a collective itself cannot be repaired on one rank: let it pass, so that the job ends.
 
 ## Known limits
-Handlers that raise again, or leave the process, are no findings. A handler for a narrow class of exception
-(`KeyError`) counts only where the body opens files or talks to a network; one that the body itself raises under
-a condition that all ranks share is taken for ordinary control flow.
+Handlers that raise again, or leave the process, are no findings. A handler for a narrow class of
+exception (`KeyError`) counts only where the body opens files or talks to a network; one that the body
+itself raises under a condition that all ranks share is taken for ordinary control flow.
 
 ## Fix safety
 No fix: what a rank should contribute in place of the failed part is the author's choice.
@@ -79,7 +79,7 @@ RULE = rule(
     status="stable",
     page=__doc__,
 )
-HELP = "keep the collective out of the `try` body, or raise again: a rank that skips it leaves the others waiting"
+HELP = "keep the collective out of the `try` body, or raise again: the others wait for the rank that skips it"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -92,4 +92,5 @@ def _message(divergence: Divergence) -> str:
     operation = operation_text(divergence)
     if divergence.shape != "swallow":
         return f"`{divergence.text}` runs only {where(divergence)}, which an exception on one rank decides"
-    return f"`{divergence.condition_text}` goes on after an exception that skips `{operation}` on this rank alone"
+    clause = divergence.condition_text
+    return f"`{clause}` goes on after an exception that skips `{operation}` on this rank alone"

@@ -46,17 +46,18 @@ def train(model, optimizer, loader, longest):
 ```
 
 ## Known limits
-A handler is about memory when it names `OutOfMemoryError` or compares the message with "out of memory"; other
-handlers around collectives are SPG202. Libraries that retry with a smaller batch on their own are seen only
-where they are known.
+A handler is about memory when it names `OutOfMemoryError` or compares the message with "out of memory";
+other handlers around collectives are SPG202. Libraries that retry with a smaller batch on their own are
+seen only where they are known.
 
 ## Fix safety
 No fix.
 
 ## References
-- [facebookresearch/fairseq#3989](https://github.com/facebookresearch/fairseq/pull/3989): one worker recovers from running out of memory,
-  the others wait for it
-- [CUDA semantics: out of memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-out-of-memory-exception-handler-can-t-allocate-memory)
+- [facebookresearch/fairseq#3989](https://github.com/facebookresearch/fairseq/pull/3989): one worker
+  recovers from running out of memory, the others wait for it
+- [CUDA semantics: out of
+  memory](https://docs.pytorch.org/docs/stable/notes/faq.html#my-out-of-memory-exception-handler-can-t-allocate-memory)
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 # rank-zero-first-without-finally (SPG204)
 
 ## What it does
-Finds the hand-written "main process first": the others wait at a barrier, the main rank works, then meets them at
-the second barrier, without a `finally` around the work.
+Finds the hand-written "main process first": the others wait at a barrier, the main rank works, then meets
+them at the second barrier, without a `finally` around the work.
 
 ## Why is this bad
-The work is what fails: a download, a full disk, a broken file. When it raises, the main rank never comes to its
-barrier, and the others wait there until the timeout, while the message that explains it is on one rank only.
+The work is what fails: a download, a full disk, a broken file. When it raises, the main rank never comes
+to its barrier, and the others wait there until the timeout, while the message that explains it is on one
+rank only.
 
 ## Example
 ```python
@@ -40,9 +41,9 @@ def prepare(fetch, path):
 or `with spmdguard.main_process_first():`, which is this with the error kept.
 
 ## Known limits
-Reported where two barriers under complementary conditions stand in the same block with a call between them, or
-with the `yield` of a context manager between them. Work between the barriers that cannot raise is not told
-apart from work that can.
+Reported where two barriers under complementary conditions stand in the same block with a call between
+them, or with the `yield` of a context manager between them. Work between the barriers that cannot raise
+is not told apart from work that can.
 
 ## Fix safety
 Wrapping the work in try and finally is safe. There is no automatic fix for it yet.
@@ -85,7 +86,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 yield finding_at(RULE, second, message, HELP, calls=calls)
 
 
-def blocks(tree: Tree, path: tuple[tuple[Node, str], ...] = ()) -> Iterator[tuple[Tree, tuple[tuple[Node, str], ...]]]:
+def blocks(
+    tree: Tree, path: tuple[tuple[Node, str], ...] = ()
+) -> Iterator[tuple[Tree, tuple[tuple[Node, str], ...]]]:
     """Every block of a tree with the nodes around it."""
     yield tree, path
     for node in tree:
@@ -116,7 +119,11 @@ def _guarded_barrier(node: Node) -> tuple[Branch, Op, bool] | None:
         return None
     for arm, other, positive in ((node.then, node.orelse, True), (node.orelse, node.then, False)):
         ops = [n for n in every_node(arm) if isinstance(n, Op) and waits(n)]
-        if len(ops) == 1 and "barrier" in ops[0].name and not any(isinstance(n, Op) for n in every_node(other)):
+        if (
+            len(ops) == 1
+            and "barrier" in ops[0].name
+            and not any(isinstance(n, Op) for n in every_node(other))
+        ):
             return node, ops[0], positive
     return None
 

@@ -2,7 +2,8 @@
 # raise-under-rank-varying-condition (SPG205)
 
 ## What it does
-Finds `raise` statements under a condition that some ranks meet and others do not, with collectives after them.
+Finds `raise` statements under a condition that some ranks meet and others do not, with collectives after
+them.
 
 ## Why is this bad
 The check itself is right: a NaN, a bad shard, a missing key should end the job. But it ends one rank. The
@@ -15,12 +16,12 @@ import torch
 import torch.distributed as dist
 
 
-def step(model, batch):
-    loss = model(batch)
-    if torch.isnan(loss):
-        raise ValueError("loss became NaN")
-    dist.all_reduce(loss)
-    return loss
+def train(model, loader):
+    for batch in loader:
+        loss = model(batch)
+        if torch.isnan(loss):
+            raise ValueError("loss became NaN")
+        dist.all_reduce(loss)
 ```
 
 ## Use instead
@@ -31,21 +32,22 @@ import torch
 import torch.distributed as dist
 
 
-def step(model, batch):
-    loss = model(batch)
-    bad = torch.isnan(loss).int()
-    dist.all_reduce(bad, op=dist.ReduceOp.MAX)
-    if bad.item():
-        raise ValueError("loss became NaN")
-    dist.all_reduce(loss)
-    return loss
+def train(model, loader):
+    for batch in loader:
+        loss = model(batch)
+        bad = torch.isnan(loss).int()
+        dist.all_reduce(bad, op=dist.ReduceOp.MAX)
+        if bad.item():
+            raise ValueError("loss became NaN")
+        dist.all_reduce(loss)
 ```
 
 ## Known limits
 A `raise` that its own function catches is followed to the handler. Checks that are the same on every rank
-(arguments, configuration, the world size) are no findings. An `assert` is reported with certainty `possible`
-only. A launcher that kills all ranks when one fails (torchrun does, after some seconds) turns the hang into a
-late end; the finding is still worth reading, since the message of the failing rank is then the last to be seen.
+(arguments, configuration, the world size) are no findings. An `assert` is reported with certainty
+`possible` only. A launcher that kills all ranks when one fails (torchrun does, after some seconds) turns
+the hang into a late end; the finding is still worth reading, since the message of the failing rank is
+then the last to be seen.
 
 ## Fix safety
 No fix: the agreement costs a collective.
@@ -69,7 +71,11 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
 
 RULE = rule(
-    code="SPG205", name="raise-under-rank-varying-condition", severity="warning", status="stable", page=__doc__
+    code="SPG205",
+    name="raise-under-rank-varying-condition",
+    severity="warning",
+    status="stable",
+    page=__doc__,
 )
 HELP = "share the verdict before raising (all_reduce a flag), or defer the error with `@rank_local`"
 
@@ -77,7 +83,6 @@ HELP = "share the verdict before raising (all_reduce a flag), or defer the error
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Exits by a raise."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        message = (
-            f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {awaited(divergence)}"
-        )
+        others = awaited(divergence)
+        message = f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {others}"
         yield from_divergence(RULE, divergence, message, HELP)

@@ -6,10 +6,11 @@ Finds collectives in an `except` or `finally` block that runs on the rank that f
 still inside the try body.
 
 ## Why is this bad
-A barrier "to be safe" in the handler is the surest way to hang: the failed rank waits in it, the others wait in
-the collective of the try body, and the exception that would explain everything is not printed, since the
-handler never ends. In a `finally` block the same barrier looks harmless, because on the good path it is.
-`destroy_process_group()` in `finally` does the same on NCCL, where it waits for work in flight.
+A barrier "to be safe" in the handler is the surest way to hang: the failed rank waits in it, the others
+wait in the collective of the try body, and the exception that would explain everything is not printed,
+since the handler never ends. In a `finally` block the same barrier looks harmless, because on the good
+path it is. `destroy_process_group()` in `finally` does the same on NCCL, where it waits for work in
+flight.
 
 ## Example
 ```python
@@ -39,16 +40,18 @@ On the way out after an error no rank may wait for another: leave, and let the l
 `spmdguard.run` is that order ready made.
 
 ## Known limits
-A `finally` block around work without collectives (reading a file that another rank may delete afterwards) is
-right: every rank comes there, failed or not. So is a handler whose collective is met by the others as well.
+A `finally` block around work without collectives (reading a file that another rank may delete afterwards)
+is right: every rank comes there, failed or not. So is a handler whose collective is met by the others as
+well.
 
 ## Fix safety
 No fix: the collective belongs behind the try statement, but what else the block does may not.
 
 ## References
-- [pytorch/torchtitan#1342](https://github.com/pytorch/torchtitan/pull/1342): `destroy_process_group` in `finally` blocks after a failure on
-  some ranks
-- [pytorch/pytorch#75097](https://github.com/pytorch/pytorch/issues/75097): the same outside of an exception path
+- [pytorch/torchtitan#1342](https://github.com/pytorch/torchtitan/pull/1342): `destroy_process_group` in
+  `finally` blocks after a failure on some ranks
+- [pytorch/pytorch#75097](https://github.com/pytorch/pytorch/issues/75097): the same outside of an
+  exception path
 - SPG604, the same for a barrier on the emergency path of a guarded run
 """
 
@@ -72,7 +75,7 @@ if TYPE_CHECKING:
 RULE = rule(
     code="SPG206", name="collective-in-exception-path", severity="error", status="stable", page=__doc__
 )
-HELP = "no collective on the way out of an error: move it behind the `try`, and let the failed rank leave at once"
+HELP = "move it behind the `try`: on the way out of an error a rank waits for no other"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -129,7 +132,12 @@ def failure_before_operation(tree: Tree, *, certain: bool) -> tuple[Node, Op] | 
 def _scan(tree: Tree, fault: Node | None, certain: bool) -> tuple[Node, Op] | Node | None:
     """Read a tree in execution order; gives the pair, or the first fault for what follows."""
     for node in tree:
-        if isinstance(node, Op) and fault is not None and waits(node) and node.name != "destroy_process_group":
+        if (
+            isinstance(node, Op)
+            and fault is not None
+            and waits(node)
+            and node.name != "destroy_process_group"
+        ):
             return fault, node
         if isinstance(node, Fallible) and (node.io or not certain):
             fault = fault or node

@@ -2,13 +2,13 @@
 # deferred-collective (SPG207)
 
 ## What it does
-Finds collectives inside code that is declared rank-local: a function under `@rank_local`, a `deferring` block,
-a call through `try_or_defer`.
+Finds collectives inside code that is declared rank-local: a function under `@rank_local`, a `deferring`
+block, a call through `try_or_defer`.
 
 ## Why is this bad
-Deferral means: if this fails on one rank, that rank goes on as if nothing had happened, and the ranks meet at the
-next agreement. With a collective inside, going on is exactly what must not happen: the failed rank has skipped a
-collective in which the others wait. At run time `spmdguard` refuses the collective
+Deferral means: if this fails on one rank, that rank goes on as if nothing had happened, and the ranks
+meet at the next agreement. With a collective inside, going on is exactly what must not happen: the failed
+rank has skipped a collective in which the others wait. At run time `spmdguard` refuses the collective
 (`CollectiveInRankLocalError`); this rule says so before the launch.
 
 ## Example
@@ -76,7 +76,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         for step in steps(root.tree):
             if not isinstance(step.node, Op) or step.node.kind == "point-to-point":
                 continue
-            region = next((n for n, _ in reversed(step.path) if isinstance(n, Region) and n.kind == "deferred"), None)
+            region = next(
+                (n for n, _ in reversed(step.path) if isinstance(n, Region) and n.kind == "deferred"), None
+            )
             if region is not None:
                 yield _finding(step, step.node, region.text)
         if declared := _declared(analysis, root):
@@ -86,7 +88,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _finding(step: Step, op: Op, declared: str) -> Finding:
-    message = f"`{op.text}` is a collective, and `{declared}` declares it rank-local: a rank that fails skips it"
+    message = (
+        f"`{op.text}` is a collective, and `{declared}` declares it rank-local: a rank that fails skips it"
+    )
     return finding_at(RULE, op, message, HELP, certainty="definite", calls=step.calls)
 
 

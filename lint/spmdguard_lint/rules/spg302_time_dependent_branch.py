@@ -5,9 +5,9 @@
 Finds collectives that a rank's own clock decides on.
 
 ## Why is this bad
-Every process has its own clock, and reads it at its own moment. A time limit or "save every ten minutes" is
-reached by one rank a step before the others: it saves, or leaves the loop, and the others wait. Since it takes
-two ranks on different sides of the limit, the job runs for days before it hangs.
+Every process has its own clock, and reads it at its own moment. A time limit or "save every ten minutes"
+is reached by one rank a step before the others: it saves, or leaves the loop, and the others wait. Since
+it takes two ranks on different sides of the limit, the job runs for days before it hangs.
 
 ## Example
 ```python
@@ -49,8 +49,9 @@ def train(steps, step, save_all, interval):
 or count steps instead of seconds.
 
 ## Known limits
-Deadlines kept by an object of another library are seen only where the library is known. Clocks that are only
-printed or logged do not matter. A deadline that is checked by a `while` loop is reported here as well.
+Deadlines kept by an object of another library are seen only where the library is known. Clocks that are
+only printed or logged do not matter. A deadline that is checked by a `while` loop is reported here as
+well.
 
 ## Fix safety
 No fix: sharing the decision costs a collective.

@@ -5,9 +5,9 @@
 Finds collectives that a random number decides on, drawn by each rank for itself.
 
 ## Why is this bad
-Layer drop, scheduled sampling, "evaluate on every hundredth step on average": each rank throws its own dice,
-and those that throw differently call different collectives. Seeding with `seed + rank`, which is right for data
-augmentation, makes it certain.
+Layer drop, scheduled sampling, "evaluate on every hundredth step on average": each rank throws its own
+dice, and those that throw differently call different collectives. Seeding with `seed + rank`, which is
+right for data augmentation, makes it certain.
 
 ## Example
 ```python
@@ -42,9 +42,9 @@ def train(batches, drop, seed):
 or draw on one rank and broadcast the result.
 
 ## Known limits
-A generator counts as shared when it was seeded with something that is the same on every rank, in the part of
-the program that the analysis follows. That all ranks draw equally often from it is not checked, except where
-another rule sees the branch.
+A generator counts as shared when it was seeded with something that is the same on every rank, in the part
+of the program that the analysis follows. That all ranks draw equally often from it is not checked, except
+where another rule sees the branch.
 
 ## Fix safety
 No fix.
@@ -73,4 +73,6 @@ HELP = "draw from a generator with the same seed on every rank, or broadcast the
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Branches and exits that a rank's own random number decides."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(RULE, divergence, decided(divergence, "a random number of each rank's own"), HELP)
+        yield from_divergence(
+            RULE, divergence, decided(divergence, "a random number of each rank's own"), HELP
+        )

@@ -6,8 +6,8 @@ Finds collectives that depend on what a rank sees in the file system.
 
 ## Why is this bad
 Local disks differ from host to host, a network file system shows a new file to one client seconds before
-another, and a file may appear between two ranks' looks. The rank that finds the checkpoint loads it, with all
-the collectives of loading; the one that does not starts afresh.
+another, and a file may appear between two ranks' looks. The rank that finds the checkpoint loads it, with
+all the collectives of loading; the one that does not starts afresh.
 
 ## Example
 ```python
@@ -42,9 +42,9 @@ def resume(path, state):
 ```
 
 ## Known limits
-A file that every rank surely sees alike (part of the installed package, written before the launch) is reported
-too: nothing in the code says so. Mark the assignment with `# spmdguard: uniform`, or the branch with
-`# spmdguard: ignore[SPG304] -- reason`.
+A file that every rank surely sees alike (part of the installed package, written before the launch) is
+reported too: nothing in the code says so. Mark the assignment with `# spmdguard: uniform`, or the branch
+with `# spmdguard: ignore[SPG304] -- reason`.
 
 ## Fix safety
 No fix.
@@ -67,11 +67,15 @@ from .support_claims import claimed, decided
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG304", name="filesystem-dependent-branch", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG304", name="filesystem-dependent-branch", severity="warning", status="stable", page=__doc__
+)
 HELP = "let rank 0 look and broadcast what it saw, or all_reduce the answers"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Branches and exits that the file system decides."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(RULE, divergence, decided(divergence, "the file system as each rank sees it"), HELP)
+        yield from_divergence(
+            RULE, divergence, decided(divergence, "the file system as each rank sees it"), HELP
+        )

@@ -5,8 +5,8 @@
 Finds collectives that run or not depending on this rank's own data: a loss, a batch, a count, an overflow.
 
 ## Why is this bad
-With data parallelism every rank holds other data. "Skip the reduction when there is nothing to reduce" is then
-a different choice on each rank, and the ranks that have something wait for the one that has nothing.
+With data parallelism every rank holds other data. "Skip the reduction when there is nothing to reduce" is
+then a different choice on each rank, and the ranks that have something wait for the one that has nothing.
 
 ## Example
 ```python
@@ -42,7 +42,9 @@ under such a condition are SPG102, a `raise` is SPG205.
 No fix.
 
 ## References
-- [torch.distributed.algorithms.Join](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html) for uneven inputs
+-
+  [torch.distributed.algorithms.Join](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html)
+  for uneven inputs
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 # environment-dependent-branch (SPG306)
 
 ## What it does
-Finds collectives that depend on something that differs between hosts or processes: the host name, the process
-id, the number of CPUs, a device's free memory.
+Finds collectives that depend on something that differs between hosts or processes: the host name, the
+process id, the number of CPUs, a device's free memory.
 
 ## Why is this bad
-On one machine all ranks agree, so it passes every test. On the cluster one host has another name, another disk
-or another driver, and its ranks call other collectives than the rest.
+On one machine all ranks agree, so it passes every test. On the cluster one host has another name, another
+disk or another driver, and its ranks call other collectives than the rest.
 
 ## Example
 ```python
@@ -38,14 +38,15 @@ def sync(x):
 ```
 
 ## Known limits
-Environment variables that a launcher sets to the same value for every process are taken to be the same; only
-those known to differ (ranks, host names) are not.
+Environment variables that a launcher sets to the same value for every process are taken to be the same;
+only those known to differ (ranks, host names) are not.
 
 ## Fix safety
 No fix.
 
 ## References
-- [torchrun: environment variables](https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables)
+- [torchrun: environment
+  variables](https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables)
 """
 
 from __future__ import annotations
@@ -61,11 +62,15 @@ from .support_claims import claimed, decided
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG306", name="environment-dependent-branch", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG306", name="environment-dependent-branch", severity="warning", status="stable", page=__doc__
+)
 HELP = "decide on one rank and broadcast the decision"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Branches and exits that the host or the process decides."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(RULE, divergence, decided(divergence, "the host or process that each rank runs on"), HELP)
+        yield from_divergence(
+            RULE, divergence, decided(divergence, "the host or process that each rank runs on"), HELP
+        )

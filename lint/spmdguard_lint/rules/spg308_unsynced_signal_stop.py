@@ -5,9 +5,9 @@
 Finds exits and collectives that depend on a flag set by a signal handler, without the ranks having agreed.
 
 ## Why is this bad
-A scheduler's SIGTERM reaches the processes one after another, and sometimes only one of them. A rank that sees
-the flag at step 100 leaves; another saw it a moment later, is in step 101 and waits for the first. The
-checkpoint that the signal was meant to save is lost with the job.
+A scheduler's SIGTERM reaches the processes one after another, and sometimes only one of them. A rank that
+sees the flag at step 100 leaves; another saw it a moment later, is in step 101 and waits for the first.
+The checkpoint that the signal was meant to save is lost with the job.
 
 ## Example
 ```python
@@ -88,4 +88,6 @@ HELP = "all_reduce the flag (MAX), or pass it to `sync_should_stop`, before acti
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Branches and exits that a signal decides."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(RULE, divergence, decided(divergence, "a signal that may reach one rank alone"), HELP)
+        yield from_divergence(
+            RULE, divergence, decided(divergence, "a signal that may reach one rank alone"), HELP
+        )

@@ -5,9 +5,10 @@
 Finds `for` loops that call collectives and may run a different number of times on different ranks.
 
 ## Why is this bad
-A rank whose loop ends a round earlier goes on to the collective behind the loop, or to the end of the program,
-while the others call the loop's collective once more. Shards that do not divide evenly, files split with
-`files[rank::world_size]`, a filter on the samples, a loader without `drop_last`: the last round is enough.
+A rank whose loop ends a round earlier goes on to the collective behind the loop, or to the end of the
+program, while the others call the loop's collective once more. Shards that do not divide evenly, files
+split with `files[rank::world_size]`, a filter on the samples, a loader without `drop_last`: the last
+round is enough.
 
 ## Example
 ```python
@@ -48,7 +49,8 @@ No fix.
 
 ## References
 - [DDP with uneven inputs](https://docs.pytorch.org/tutorials/advanced/generic_join.html)
-- [DistributedSampler](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
+-
+  [DistributedSampler](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler)
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
 
 RULE = rule(code="SPG401", name="rank-varying-trip-count", severity="error", status="stable", page=__doc__)
-HELP = "give every rank the same number of rounds (DistributedSampler, drop_last, a min-reduced count), or use Join"
+HELP = "give every rank as many rounds (DistributedSampler, drop_last, a min-reduced count), or use Join"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:

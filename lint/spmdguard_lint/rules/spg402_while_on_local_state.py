@@ -5,8 +5,8 @@
 Finds `while` loops that call collectives and end when this rank's own state says so.
 
 ## Why is this bad
-`while not converged`, `while queue`, `while loss > tolerance`: each rank decides for itself when to stop. The
-first to stop goes on; the others call the loop's collective once more and wait for it.
+`while not converged`, `while queue`, `while loss > tolerance`: each rank decides for itself when to stop.
+The first to stop goes on; the others call the loop's collective once more and wait for it.
 
 ## Example
 ```python
@@ -38,14 +38,15 @@ def solve(residual, update):
 ```
 
 ## Known limits
-A loop that ends on the clock is SPG302, on a signal's flag SPG308. Loops without collectives in them may end
-when they like. `while True` with a `break` is judged at the `break` (SPG102).
+A loop that ends on the clock is SPG302, on a signal's flag SPG308. Loops without collectives in them may
+end when they like. `while True` with a `break` is judged at the `break` (SPG102).
 
 ## Fix safety
 No fix: the agreement costs a collective for each round.
 
 ## References
-- [MPI: A Message-Passing Interface Standard 4.1, section 6.14 on collective correctness](https://www.mpi-forum.org/docs/)
+- [MPI: A Message-Passing Interface Standard 4.1, section 6.14 on collective
+  correctness](https://www.mpi-forum.org/docs/)
 """
 
 from __future__ import annotations

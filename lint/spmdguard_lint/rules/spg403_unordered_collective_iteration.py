@@ -2,13 +2,14 @@
 # unordered-collective-iteration (SPG403)
 
 ## What it does
-Finds loops over a set (or in the order in which things finish) that call collectives, and branches on such an
-order.
+Finds loops over a set (or in the order in which things finish) that call collectives, and branches on
+such an order.
 
 ## Why is this bad
 The order of a set of strings differs between processes: Python salts their hashes anew in each. Rank 0
-broadcasts `weight` first, rank 1 `bias`: where the shapes agree, parameters are exchanged silently; where they
-do not, the job hangs or crashes. With `PYTHONHASHSEED=0` on the developer's machine it never happens.
+broadcasts `weight` first, rank 1 `bias`: where the shapes agree, parameters are exchanged silently; where
+they do not, the job hangs or crashes. With `PYTHONHASHSEED=0` on the developer's machine it never
+happens.
 
 ## Example
 ```python
@@ -33,17 +34,17 @@ def share(model, skip):
 ```
 
 ## Known limits
-Sets of whole numbers are the same everywhere and are no findings, where the analysis can tell that they are
-numbers. A dict keeps the order in which it was filled; where that was the order of a set, it is seen only for
-dict comprehensions. `set.pop()` is not looked at.
+Sets of whole numbers are the same everywhere and are no findings, where the analysis can tell that they
+are numbers. A dict keeps the order in which it was filled; where that was the order of a set, it is seen
+only for dict comprehensions. `set.pop()` is not looked at.
 
 ## Fix safety
 `sorted(...)` around the set is safe for items that can be compared. There is no automatic fix for it yet.
 
 ## References
 - [`object.__hash__`: hashes are salted](https://docs.python.org/3/reference/datamodel.html#object.__hash__)
-- [logix-project/logix#68](https://github.com/logix-project/logix/pull/68): states kept in a set, synchronised in another order on
-  each rank
+- [logix-project/logix#68](https://github.com/logix-project/logix/pull/68): states kept in a set,
+  synchronised in another order on each rank
 """
 
 from __future__ import annotations
@@ -78,7 +79,12 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if op is None:
                 continue
             assert isinstance(op, Op)
-            message = f"`{node.text}` takes its items in an order that differs between ranks, and calls `{op.text}` for each"
+            message = (
+                f"`{node.text}` takes its items in an order that differs between ranks, "
+                f"and calls `{op.text}` for each"
+            )
             yield finding_at(RULE, op, message, HELP, taints=node.order[:1], calls=step.calls)
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(RULE, divergence, decided(divergence, "an order that differs between ranks"), HELP)
+        yield from_divergence(
+            RULE, divergence, decided(divergence, "an order that differs between ranks"), HELP
+        )

@@ -2,14 +2,14 @@
 # unwaited-async-collective (SPG603)
 
 ## What it does
-Finds asynchronous operations whose handle is never waited for, handles that are overwritten before the wait, and
-buffers that are used between the start and the wait.
+Finds asynchronous operations whose handle is never waited for, handles that are overwritten before the
+wait, and buffers that are used between the start and the wait.
 
 ## Why is this bad
-`async_op=True`, `isend` and `irecv` only start the operation. Until `wait()` has returned, the receiving buffer
-holds what it likes, and the sending buffer may still be read: a number written into it goes out in place of the
-one that was meant. A handle that is lost is an operation whose end nobody sees; with some backends it is
-cancelled when the handle is collected, and the other rank waits.
+`async_op=True`, `isend` and `irecv` only start the operation. Until `wait()` has returned, the receiving
+buffer holds what it likes, and the sending buffer may still be read: a number written into it goes out in
+place of the one that was meant. A handle that is lost is an operation whose end nobody sees; with some
+backends it is cancelled when the handle is collected, and the other rank waits.
 
 ## Example
 ```python
@@ -36,14 +36,16 @@ def exchange(mine, theirs, peer):
 ```
 
 ## Known limits
-Judged inside one function: a handle that is returned, stored in an attribute or passed on is taken to be waited
-for elsewhere. Buffers are followed by name, in the statements between start and wait of the same block.
+Judged inside one function: a handle that is returned, stored in an attribute or passed on is taken to be
+waited for elsewhere. Buffers are followed by name, in the statements between start and wait of the same
+block.
 
 ## Fix safety
 No fix: where the wait belongs decides what overlaps with what.
 
 ## References
-- [torch.distributed: synchronous and asynchronous operations](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)
+- [torch.distributed: synchronous and asynchronous
+  operations](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)
 - MPI-CorrBench, class "MissingWait" and "Local concurrency"
 """
 
@@ -62,13 +64,12 @@ from .support_trees import finding_at, steps
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(
-    code="SPG603", name="unwaited-async-collective", severity="error", status="stable", page=__doc__
-)
+RULE = rule(code="SPG603", name="unwaited-async-collective", severity="error", status="stable", page=__doc__)
 HELP = "keep the handle and call `wait()` on it before the buffer is used and before the function ends"
 _ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv"})
-_RECEIVES = frozenset({"irecv"})
 _SENDS = frozenset({"isend"})
+_NO_BUFFER = frozenset({"barrier", "batch_isend_irecv"})
+_METADATA = frozenset({"shape", "dtype", "device", "size", "numel", "dim", "ndim", "stride", "is_cuda"})
 Starts = dict[tuple[int, int], Op]
 
 
@@ -97,11 +98,15 @@ def _in_scope(scope: ast.AST, starts: Starts) -> Iterator[Finding]:
             yield from _in_scope(inner, starts)
 
 
-def _at(statement: ast.stmt, rest: list[ast.stmt], starts: Starts, reads: dict[str, int]) -> Iterator[Finding]:
+def _at(
+    statement: ast.stmt, rest: list[ast.stmt], starts: Starts, reads: dict[str, int]
+) -> Iterator[Finding]:
     if isinstance(statement, ast.Expr):
         op = _started(statement.value, starts)
         if op is not None:
-            yield _finding(op, statement.value, f"the handle of `{op.text}` is dropped: nothing waits for the operation")
+            yield _finding(
+                op, statement.value, f"the handle of `{op.text}` is dropped: nothing waits for the operation"
+            )
         yield from _appended(statement.value, starts, reads)
     for name, value in _assigned(statement):
         op = _started(value, starts)
@@ -118,14 +123,18 @@ def _at(statement: ast.stmt, rest: list[ast.stmt], starts: Starts, reads: dict[s
 
 def _appended(value: ast.expr, starts: Starts, reads: dict[str, int]) -> Iterator[Finding]:
     """``handles.append(start(...))`` of a list that nothing reads."""
-    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "append"):
+    if not (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "append"
+    ):
         return
     if not isinstance(value.func.value, ast.Name) or not value.args:
         return
     op = _started(value.args[0], starts)
     name = value.func.value.id
     if op is not None and not reads.get(name):
-        yield _finding(op, value.args[0], f"`{name}` keeps the handle of `{op.text}`, and nothing waits for it")
+        yield _finding(
+            op, value.args[0], f"`{name}` keeps the handle of `{op.text}`, and nothing waits for it"
+        )
 
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -138,7 +147,9 @@ def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
             yield from ((target.id, item) for item in value.elts)
         else:
             yield target.id, value
-    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+    elif (
+        isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+    ):
         for one, item in zip(target.elts, value.elts, strict=True):
             if isinstance(one, ast.Name):
                 yield one.id, item
@@ -156,7 +167,9 @@ def _fate(name: str, rest: list[ast.stmt]) -> str:
         if any(_is_read(node, name) for node in ast.walk(statement)):
             return "read"
         if isinstance(statement, ast.Assign) and any(
-            isinstance(node, ast.Name) and node.id == name for target in statement.targets for node in ast.walk(target)
+            isinstance(node, ast.Name) and node.id == name
+            for target in statement.targets
+            for node in ast.walk(target)
         ):
             return "overwritten"
     return ""
@@ -165,8 +178,10 @@ def _fate(name: str, rest: list[ast.stmt]) -> str:
 def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> Iterator[Finding]:
     """The buffer is written (a send) or touched at all (a receive) before the handle is next read."""
     assert isinstance(start, ast.Call)
-    buffer = next((a for a in [*start.args[:1], *(k.value for k in start.keywords if k.arg == "tensor")]), None)
-    if not isinstance(buffer, ast.Name) or not (op.name in _SENDS or op.name in _RECEIVES or op.handle):
+    buffer = next(
+        (a for a in [*start.args[:1], *(k.value for k in start.keywords if k.arg == "tensor")]), None
+    )
+    if not isinstance(buffer, ast.Name) or op.name in _NO_BUFFER:
         return
     for statement in rest:
         if any(_is_read(node, handle) for node in ast.walk(statement)) or _ends(statement):
@@ -177,7 +192,10 @@ def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> 
             message = f"`{buffer.id}` is {word} before `{op.text}` has been waited for"
             yield _finding(op, used, message)
             return
-        if any(isinstance(n, ast.Name) and n.id == buffer.id and isinstance(n.ctx, ast.Store) for n in ast.walk(statement)):
+        if any(
+            isinstance(n, ast.Name) and n.id == buffer.id and isinstance(n.ctx, ast.Store)
+            for n in ast.walk(statement)
+        ):
             return
 
 
@@ -186,17 +204,27 @@ def _ends(statement: ast.stmt) -> bool:
 
 
 def _uses(statement: ast.stmt, name: str, *, reads: bool) -> Iterator[ast.AST]:
-    """Where a statement changes the tensor in place, or reads it."""
+    """Where a statement changes the tensor in place, or reads its contents."""
+    harmless = {
+        node.value
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Attribute) and node.attr in _METADATA
+    }
     for node in ast.walk(statement):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _base(node) == name:
+        if _writes(node, name) or (reads and _is_read(node, name) and node not in harmless):
             yield node
-        elif isinstance(node, ast.AugAssign) and _base(node.target) == name:
-            yield node
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if _base(node.func.value) == name and node.func.attr.endswith("_") and not node.func.attr.startswith("_"):
-                yield node
-        if reads and _is_read(node, name) and not isinstance(statement, ast.Delete):
-            yield node
+
+
+def _writes(node: ast.AST, name: str) -> bool:
+    """``x[...] = ...``, ``x += ...``, ``x.fill_(...)``."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Store) and _base(node) == name
+    if isinstance(node, ast.AugAssign):
+        return _base(node.target) == name
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        method = node.func.attr
+        return _base(node.func.value) == name and method.endswith("_") and not method.startswith("_")
+    return False
 
 
 def _base(node: ast.expr) -> str:

@@ -125,7 +125,11 @@ def meets_in_handler(divergence: Divergence) -> Op | None:
     if not (isinstance(last, Jump) and last.kind in ("raise", "exit")):
         return None
     return next(
-        (n for n in every_node(handler.body) if isinstance(n, Op) and waits(n) and n.name != "destroy_process_group"),
+        (
+            n
+            for n in every_node(handler.body)
+            if isinstance(n, Op) and waits(n) and n.name != "destroy_process_group"
+        ),
         None,
     )
 
@@ -181,7 +185,7 @@ def decided(divergence: Divergence, reason: str) -> str:
             f"while the other ranks go on to {awaited(divergence)}"
         )
     if divergence.shape == "trip":
-        return f"`{condition}` ends after a number of rounds that depends on {reason}; each round calls `{divergence.text}`"
+        return f"the number of rounds of `{condition}` depends on {reason}; each calls `{divergence.text}`"
     if divergence.shape == "order":
         return f"`{condition}` depends on {reason}, and its two arms call different collectives"
     return f"`{divergence.text}` runs only {where(divergence)}, which depends on {reason}"

@@ -1,7 +1,8 @@
 """Walking trace trees: every node with the nodes around it, and the ranks that can reach it.
 
-Terminology: a *step* is a node with its *path*, the pairs (enclosing node, which part of it) from the outside in.
-Parts are "then" and "orelse" of a branch, "body", "orelse", "final" and "handler" of the rest.
+Terminology: a *step* is a node with its *path*, the pairs (enclosing node, which part of it) from the
+outside in. Parts are "then" and "orelse" of a branch, "body", "orelse", "final" and "handler" of the
+rest.
 """
 
 from __future__ import annotations
@@ -122,7 +123,9 @@ def finding_at(
     """A finding at a node; the trail names the sources, then the calls, then the operation reached."""
     trail = [TrailStep(site(taint.place), source_text(taint)) for taint in taints]
     trail.extend(
-        TrailStep(site(call.place), f"in the call `{call.text}`") for call in calls if call.place != node.place
+        TrailStep(site(call.place), f"in the call `{call.text}`")
+        for call in calls
+        if call.place != node.place
     )
     if reached is not None and reached.place != node.place:
         trail.append(TrailStep(site(reached.place), f"`{getattr(reached, 'text', '')}` is the operation"))
