@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from .interpreter.machine import Machine
 from .model import Finding, Location, Site
 from .traces.contents import Contents, contents_of
-from .traces.divergence import Divergence, find_divergences
+from .source.parsing import CannotParse
+from .traces.divergence import Divergence, Verdicts, find_divergences
 from .traces.nodes import Branch, Call, Loop, Tree, Try
 from .traces.terms import subtrees
 from .values.value import Place
@@ -87,9 +88,12 @@ def read_project(project: Project, config: Any = None, progress: Any = None) -> 
     modules = project.relevant_modules()
     if progress is not None:
         progress.phase("analysing", len(modules))
+    roots_of = {id(module): functions_to_read(machine, module) for module in modules}
+    machine.share_budget(sum(len(functions) + 1 for functions in roots_of.values()))
+    verdicts = Verdicts()
     for module in modules:
-        for root in module_roots(machine, module):
-            root.divergences = find_divergences(root.tree)
+        for root in module_roots(machine, module, roots_of[id(module)]):
+            root.divergences = find_divergences(root.tree, verdicts)
             analysis.roots.append(root)
         if progress is not None:
             progress.advance()
@@ -98,19 +102,25 @@ def read_project(project: Project, config: Any = None, progress: Any = None) -> 
     return analysis
 
 
-def module_roots(machine: Machine, module: Module) -> Iterable[Root]:
+def functions_to_read(machine: Machine, module: Module) -> list[FunctionInfo]:
+    """The functions of a module that are read on their own; none where the file cannot be parsed."""
+    try:
+        return [function for function in module.all_functions if machine.worth_a_root(function)]
+    except CannotParse:
+        return []
+
+
+def module_roots(machine: Machine, module: Module, functions: list[FunctionInfo]) -> Iterable[Root]:
     """The module's body, then each of its functions and context managers."""
     try:
         module.tree  # noqa: B018 - parsing is lazy; a file that cannot be parsed is reported by the engine
-    except Exception as error:
-        if type(error).__name__ != "CannotParse":
-            raise
+    except CannotParse:
         return
     tree = machine.run_module(module)
     yield Root(module, None, tree, exceeded=machine.exceeded, truncated=machine.truncated)
     paired = paired_methods(module)
-    for function in module.all_functions:
-        if function in paired or not machine.worth_a_root(function):
+    for function in functions:
+        if function in paired:
             continue
         yield Root(module, function, machine.run_function(function), exceeded=machine.exceeded, truncated=machine.truncated)
     for enter, leave in {id(pair): pair for pair in paired.values()}.values():

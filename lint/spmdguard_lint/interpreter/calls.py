@@ -10,7 +10,7 @@ from ..traces.nodes import Branch, Call, Fallible, Region
 from ..values.value import NO_TAINT, NONE, Taint, Value, choice, constant, expression, symbol, union
 from .expressions import evaluate, text_of
 from .frame import Frame
-from .machine import MAX_DEPTH, BudgetExceeded, return_value
+from .machine import MAX_DEPTH, BudgetExceeded, FollowExceeded, return_value
 from .state import State, join
 
 if TYPE_CHECKING:
@@ -409,6 +409,10 @@ def run_body(
                 execute_block(inner, info.body)
             except BudgetExceeded:
                 budget_out = True
+            except FollowExceeded:
+                machine.truncated = True
+                frame.state = State(live.variables, before)
+                return symbol(("unfollowed", info.full_name, frame.place(node)))
     finally:
         machine.stack.pop()
     value, state = return_value(inner, inner.place(info.node))

@@ -138,7 +138,7 @@ def _simple_definitions(frame: Frame, function: FunctionInfo) -> None:
     """Evaluate the straight-line assignments of a parent, so that its children know its rank and groups."""
     from .assignment import assign
     from .expressions import evaluate
-    from .machine import BudgetExceeded
+    from .machine import BudgetExceeded, FollowExceeded
 
     machine = frame.machine
     key = id(function)
@@ -154,7 +154,7 @@ def _simple_definitions(frame: Frame, function: FunctionInfo) -> None:
                     value = evaluate(frame, statement.value)
                     for target in statement.targets:
                         assign(frame, target, value)
-    except BudgetExceeded:
+    except (BudgetExceeded, FollowExceeded):
         pass
     finally:
         machine.template_active.discard(key)

@@ -77,6 +77,12 @@ def apply_fact(
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
     if fact.event:
         frame.out.append(_event(fact, name, place, text, receiver, args, kwargs))
+    if fact.event == "signal-handler":
+        from .signals import install
+
+        handler = argument(fact.callee, args, kwargs)
+        if handler is not None:
+            install(frame, handler, node, text)
     if fact.event.startswith("seed-"):
         seeded = _seed(frame, fact, receiver, args, kwargs)
         if seeded is not None:
@@ -386,6 +392,10 @@ def _varying(
 ) -> Value:
     real = frame.place(node) if node is not None else frame.place(frame.module.tree)
     kind = fact.varying or "data"
+    if kind == "random" and fact.unless is not None and fact.returns:
+        seed = argument(fact.unless, args, kwargs)
+        if seed is not None and seed.key != NONE.key:
+            return Value("extobj", (fact.returns, (name, place), None), seed.taint, None, (name, place))
     if kind == "random":
         return _random(frame, fact, name, receiver, args, kwargs, real, text)
     if kind == "rank" or kind == "group-rank":

@@ -15,7 +15,7 @@ from ..names.symbols import (
     Symbol,
     VariableSymbol,
 )
-from ..values.value import Value, external, symbol
+from ..values.value import NONE, Taint, Value, external, retaint, symbol, union
 from .frame import Frame
 from .state import State
 
@@ -27,7 +27,7 @@ def lookup_name(frame: Frame, name: str, node: ast.AST) -> Value:
     """The value of a bare name."""
     if frame.state is not None:
         found = frame.state.variables.get(name)
-        if found is not None:
+        if found is not None and not _stale(frame, found, name):
             return found
     outer = frame.enclosing
     while outer is not None:
@@ -53,6 +53,11 @@ def unknown_local(frame: Frame, name: str, node: ast.AST) -> Value:
     from .attributes import conventional
 
     return conventional(frame, name, node) or symbol(("local", frame.module.filename, name))
+
+
+def _stale(frame: Frame, value: Value, name: str) -> bool:
+    """Whether a module-level constant may have been replaced by a function that calls it ``global``."""
+    return value.tag == "const" and frame.function is None and name in frame.module.global_assignments
 
 
 def local_import(frame: Frame, name: str) -> Value | None:
@@ -100,7 +105,7 @@ def global_value(frame: Frame, module: Module, name: str) -> Value:
     if machine.module_frame is not None and machine.module_frame.module is module:
         state = machine.module_frame.state
         found = state.variables.get(name) if state is not None else None
-        if found is not None:
+        if found is not None and not _stale(machine.module_frame, found, name):
             return found
     cached = machine.global_cache.get(key)
     if cached is not None:
@@ -125,6 +130,8 @@ def _evaluate_global(frame: Frame, module: Module, name: str) -> Value:
         if binding.value is not None:
             apart = Frame(frame.machine, module, None, State({}, frame.machine.template_heap), frame.depth + 1)
             value = evaluate(apart, binding.value)
+            if name in module.global_assignments:
+                return _rebound_global(frame, module, name, value)
             if len(real) > 1 and value.tag == "const":
                 return symbol(("global", module.filename, name), value.taint)
             return value
@@ -132,3 +139,28 @@ def _evaluate_global(frame: Frame, module: Module, name: str) -> Value:
 
     node = real[-1].target if real else module.tree
     return conventional(frame, name, node) or symbol(("global", module.filename, name))
+
+
+def _rebound_global(frame: Frame, module: Module, name: str, first: Value) -> Value:
+    """A module-level variable that functions assign to under ``global``: any of the values it may have."""
+    from .expressions import evaluate
+    from .signals import installed_in
+
+    label = ("global", module.filename, name)
+    values: list[Value] = []
+    taint = first.taint
+    for assignment in module.global_assignments[name]:
+        function = assignment.function
+        apart = Frame(frame.machine, module, function, State({}, frame.machine.template_heap), frame.depth + 1)
+        if function.name in installed_in(frame, module):
+            place = apart.place(assignment.node)
+            taint = union(taint, frozenset({Taint("signal", place, f"`{name}` set in `{function.name}`")}))
+        if assignment.value is None:
+            continue
+        with apart.collecting():
+            values.append(evaluate(apart, assignment.value))
+    taint = union(taint, *(value.taint for value in values))
+    known = [value for value in values if value.tag not in ("sym", "expr", "const")]
+    if first.key == NONE.key and len(known) == 1:
+        return retaint(known[0], taint, known[0].trip)
+    return symbol(label, taint)

@@ -31,11 +31,17 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 9
 FOLLOW_BUDGET = 4_000
+FOLLOW_LEAST = 400
+FOLLOW_TOTAL = 120_000
 OWN_BUDGET = 20_000
 
 
 class BudgetExceeded(Exception):
     """The step budget of a root was used up; what is known so far is kept."""
+
+
+class FollowExceeded(Exception):
+    """What may be followed from one root is used up; the calls under way end as opaque ones."""
 
 
 class Machine:
@@ -48,6 +54,7 @@ class Machine:
         self.reach = Reach(project, only_added=False)
         self.reach.add(project.relevant_modules())
         self.steps_left = OWN_BUDGET
+        self.follow_budget = FOLLOW_BUDGET
         self.follow_left = FOLLOW_BUDGET
         self.stack: list[FunctionInfo] = []
         self.calls = CallMemo()
@@ -115,7 +122,10 @@ class Machine:
         """Whether a method is registered as a signal handler somewhere in its class."""
         known = self.handlers.get(id(cls))
         if known is None:
-            known = self.handlers[id(cls)] = registered_handlers(cls)
+            from .signals import handler_names
+
+            names = (name for method in cls.functions for name in handler_names(method.node))
+            known = self.handlers[id(cls)] = frozenset(names)
         return name in known
 
     def nearby_method(self, frame: Frame, receiver: Value, node: ast.Call) -> FunctionInfo | None:
@@ -128,13 +138,19 @@ class Machine:
         self.steps_left -= count
         if len(self.stack) > 1:
             self.follow_left -= count
+            if self.follow_left < -self.follow_budget:
+                raise FollowExceeded
         if self.steps_left < 0:
             self.exceeded = True
             raise BudgetExceeded
 
+    def share_budget(self, num_roots: int) -> None:
+        """Follow calls deeply in a small project, less deeply from each of many roots."""
+        self.follow_budget = max(FOLLOW_LEAST, min(FOLLOW_BUDGET, FOLLOW_TOTAL // max(1, num_roots)))
+
     def begin_root(self, statements: int = 0) -> None:
         self.steps_left = OWN_BUDGET + 30 * statements
-        self.follow_left = FOLLOW_BUDGET
+        self.follow_left = self.follow_budget
         self.stack = []
         self.exceeded = False
         self.truncated = False
@@ -157,7 +173,7 @@ class Machine:
         with frame.collecting() as out:
             try:
                 execute_block(frame, module.tree.body)
-            except (BudgetExceeded, RecursionError):
+            except (BudgetExceeded, FollowExceeded, RecursionError):
                 self.exceeded = True
             finally:
                 self.module_frame = None
@@ -175,7 +191,7 @@ class Machine:
             try:
                 execute_block(frame, function.body)
                 finish_hook(frame, function)
-            except (BudgetExceeded, RecursionError):
+            except (BudgetExceeded, FollowExceeded, RecursionError):
                 self.exceeded = True
             finally:
                 self.stack.clear()
@@ -194,7 +210,7 @@ class Machine:
             try:
                 inline_call(frame, enter, receiver, [], {}, enter.node)
                 inline_call(frame, leave, receiver, [NONE, NONE, NONE], {}, leave.node)
-            except (BudgetExceeded, RecursionError):
+            except (BudgetExceeded, FollowExceeded, RecursionError):
                 self.exceeded = True
         return out
 
@@ -222,19 +238,6 @@ CONFIGURED = (
 )
 SHORT = 14
 LONG = 80
-
-
-def registered_handlers(cls: Any) -> frozenset[str]:
-    """Names of methods passed to ``signal.signal`` in a class."""
-    found: set[str] = set()
-    for method in cls.functions:
-        for child in ast.walk(method.node):
-            if isinstance(child, ast.Call) and len(child.args) == 2:
-                name = child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
-                target = child.args[1]
-                if name == "signal" and isinstance(target, ast.Attribute):
-                    found.add(target.attr)
-    return frozenset(found)
 
 
 def finish_hook(frame: Frame, function: FunctionInfo) -> None:

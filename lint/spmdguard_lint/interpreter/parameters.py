@@ -252,7 +252,7 @@ def _dataclass_field(
 
 
 def _interpret_init(frame: Frame, cls: ClassInfo, init: FunctionInfo) -> dict[str, Value]:
-    from .machine import BudgetExceeded
+    from .machine import BudgetExceeded, FollowExceeded
     from .statements import execute_block
 
     machine = frame.machine
@@ -274,7 +274,7 @@ def _interpret_init(frame: Frame, cls: ClassInfo, init: FunctionInfo) -> dict[st
         from .machine import return_value
 
         _, state = return_value(inner, inner.place(init.node))
-    except BudgetExceeded:
+    except (BudgetExceeded, FollowExceeded):
         state = inner.state
     finally:
         machine.stack.pop()

@@ -98,10 +98,12 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
             return NONE
         ran.append(True)
         frame.state = State(variables, running.live.heap)
-        machine.stack.pop()
-        with frame.collecting() as nodes:
-            body(value)
-        machine.stack.append(info)
+        machine.stack.remove(info)
+        try:
+            with frame.collecting() as nodes:
+                body(value)
+        finally:
+            machine.stack.append(info)
         running.out.append(Yielded(frame.place(node), nodes, "with"))
         if frame.state is not None:
             running.state = State(running.live.variables, frame.state.heap)

@@ -137,14 +137,27 @@ class _Candidate:
     body_k: Continuation | None
 
 
-def find_divergences(tree: Tree) -> list[Divergence]:
+class Verdicts:
+    """What earlier roots have shown of places in functions that several roots reach.
+
+    A branch that its own function matches is safe in every context, and one that is bad in a context is
+    reported whatever other contexts say: neither is judged again.
+    """
+
+    def __init__(self) -> None:
+        self.safe: set[tuple[Place, Hashable, bool]] = set()
+        self.bad: dict[tuple[Place, bool], int] = {}
+
+
+def find_divergences(tree: Tree, verdicts: Verdicts | None = None) -> list[Divergence]:
     """All divergences of a root's trace tree, default group first, then sub-groups."""
     found: list[Divergence] = []
-    world_only = _find(tree, subgroups=False, known=set())
+    verdicts = verdicts or Verdicts()
+    world_only = _find(tree, verdicts, subgroups=False, known=set())
     found.extend(world_only)
     if _has_subgroups(tree):
         known = {(d.condition_place, d.shape) for d in world_only}
-        for divergence in _find(tree, subgroups=True, known=known):
+        for divergence in _find(tree, verdicts, subgroups=True, known=known):
             divergence.subgroup = True
             found.append(divergence)
     return found
@@ -174,7 +187,7 @@ def _has_subgroups(tree: Tree) -> bool:
     return False
 
 
-def _find(tree: Tree, *, subgroups: bool, known: set[tuple[Place, str]]) -> list[Divergence]:
+def _find(tree: Tree, verdicts: Verdicts, *, subgroups: bool, known: set[tuple[Place, str]]) -> list[Divergence]:
     terms = Terms()
     finder = _Finder()
     reader = Reader(terms, finder, subgroups=subgroups, group_key=group_key)
@@ -182,21 +195,35 @@ def _find(tree: Tree, *, subgroups: bool, known: set[tuple[Place, str]]) -> list
         reader.read(tree, root_continuation())
     except TooLarge:
         pass
-    quiet = Reader(terms, None, subgroups=subgroups, group_key=group_key, budget=150_000)
+    quiet = Reader(terms, None, subgroups=subgroups, group_key=group_key, budget=60_000)
     result: list[Divergence] = []
     for candidate in finder.candidates.values():
+        place = candidate.node.place
+        inside = bool(candidate.k.calls)
+        if inside and verdicts.bad.get((place, subgroups), 0) >= MAX_CONTEXTS:
+            continue
         try:
-            result.extend(d for d in _judge(candidate, terms, quiet) if (d.condition_place, d.shape) not in known)
+            for divergence in _judge(candidate, terms, quiet, verdicts):
+                if (divergence.condition_place, divergence.shape) not in known:
+                    result.append(divergence)
+                    if inside:
+                        verdicts.bad[(place, subgroups)] = verdicts.bad.get((place, subgroups), 0) + 1
         except TooLarge:
             continue
     return result
 
 
-def _judge(candidate: _Candidate, terms: Terms, quiet: Reader) -> Iterator[Divergence]:
+def _judge(
+    candidate: _Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
+) -> Iterator[Divergence]:
     node = candidate.node
     if isinstance(node, Branch):
-        if not matched(candidate, node.condition, terms, quiet):
-            yield _branch_divergence(candidate, node, terms, quiet)
+        key = (node.place, node.condition.key, quiet.subgroups)
+        if key in verdicts.safe:
+            return
+        if matched(candidate, node.condition, terms, quiet, verdicts, key):
+            return
+        yield _branch_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Loop):
         condition = node.count
         if condition is None or not rank_dependent(condition) or not matched(candidate, condition, terms, quiet):
@@ -205,7 +232,14 @@ def _judge(candidate: _Candidate, terms: Terms, quiet: Reader) -> Iterator[Diver
         yield from _try_divergences(candidate, node, terms, quiet)
 
 
-def matched(candidate: _Candidate, condition: Value, terms: Terms, quiet: Reader) -> bool:
+def matched(
+    candidate: _Candidate,
+    condition: Value,
+    terms: Terms,
+    quiet: Reader,
+    verdicts: Verdicts | None = None,
+    key: tuple[Place, Hashable, bool] | None = None,
+) -> bool:
     """Whether some enclosing block gives every rank the same term after all."""
     atoms = _atoms(condition)
     by_rank = rank_dependent(condition)
@@ -215,6 +249,8 @@ def matched(candidate: _Candidate, condition: Value, terms: Terms, quiet: Reader
         if len(nodes) <= 1 and nodes and nodes[0] is candidate.node and not by_rank:
             continue
         if _same_for_all(nodes, k, atoms, by_rank, terms, quiet):
+            if verdicts is not None and key is not None and k.calls == candidate.k.calls:
+                verdicts.safe.add(key)
             return True
     return False
 
