@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
-from ..traces.nodes import Branch, Call, Fallible, Region
+from ..traces.nodes import Branch, Call, Event, Fallible, Region
 from ..values.value import NO_TAINT, NONE, Taint, Value, choice, constant, expression, symbol, union
 from .expressions import evaluate, text_of
 from .frame import Frame
@@ -281,6 +281,8 @@ def instantiate(
     value = frame.machine.objects.make(object_id, "instance", cls)
     frame.live.heap[object_id] = {}
     init = cls.find_method("__init__")
+    if any(base.endswith("Sampler") for base in cls.external_bases()):
+        _made_sampler(frame, cls, init, args, kwargs, node)
     if init is not None:
         if init in frame.machine.stack or len(frame.machine.stack) >= MAX_DEPTH + 3:
             return symbolic_of(frame, cls, node)
@@ -290,6 +292,21 @@ def instantiate(
     else:
         _fill_dataclass(frame, cls, object_id, args, kwargs)
     return value
+
+
+def _made_sampler(
+    frame: Frame,
+    cls: ClassInfo,
+    init: FunctionInfo | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> None:
+    """Mark the making of a sampler of the project's own, with its arguments by name."""
+    names = [a.arg for a in init.node.args.args[1:]] if init is not None else []
+    keywords = {**dict(zip(names, args, strict=False)), **kwargs}
+    event = Event(frame.place(node), "sampler", text_of(node), (), call=cls.full_name, keywords=keywords)
+    frame.out.append(event)
 
 
 def symbolic_of(frame: Frame, cls: ClassInfo, node: ast.AST) -> Value:

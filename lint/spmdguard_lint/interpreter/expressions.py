@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ..traces.nodes import Branch, Tree
+from ..traces.nodes import Branch, Event, Tree
 from ..values.value import (
     FALSE,
     NONE,
@@ -113,6 +113,9 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         bounds = [evaluate(frame, b) for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
         bound_taint = union(*(b.taint for b in bounds))
         sliced = expression("slice", (receiver, *bounds))
+        if any(b.tag == "rank" for b in bounds) and any(b.tag == "world" for b in bounds):
+            shard = Event(frame.place(node), "shard-slice", text_of(node), (receiver,))
+            frame.out.append(shard)
         return retaint(sliced, sliced.taint, union(receiver.trip or frozenset(), bound_taint))
     index = evaluate(frame, node.slice)
     return read_item(frame, receiver, index, node)

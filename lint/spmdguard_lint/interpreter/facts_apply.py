@@ -96,7 +96,7 @@ def apply_fact(
         return symbol(("never", place))
     result = result_of_fact(frame, fact, name, receiver, args, kwargs, node)
     if frame.state is not None:
-        _write_buffers(frame, fact, args, kwargs, node)
+        _write_buffers(frame, fact, args, kwargs, node, result)
     return result
 
 
@@ -193,7 +193,7 @@ def argument_keyword(kwargs: dict[str, Value], name: str) -> Value | None:
 
 
 def _write_buffers(
-    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST, result: Value
 ) -> None:
     for which in fact.buffers:
         value = argument(which, args, kwargs)
@@ -203,6 +203,8 @@ def _write_buffers(
         value = argument(which, args, kwargs)
         if value is not None:
             taint = frozenset({Taint("data", frame.place(node), text_of(node), "likely")})
+            if fact.event.startswith("draw-"):
+                taint = result.taint
             overwrite(frame, value, argument_node(which, node), taint, node)
 
 

@@ -154,9 +154,8 @@ def changed_path(access: Access) -> Value | None:
     node = access.node
     candidates = [v for v in access.values if v.tag in ("const", "expr", "extobj", "sym")]
     if access.kind == "write":
-        candidates = [v for v in candidates if v is not node.args[0] or node.call in ("open", "numpy.save")][
-            :2
-        ]
+        first = node.args[0] if node.args else None
+        candidates = [v for v in candidates if v is not first or node.call in ("open", "numpy.save")][:2]
         if node.receiver is not None and node.receiver.tag == "extobj":
             candidates = access.values[:1]
     else:

@@ -1,0 +1,129 @@
+"""
+# data-split-differs (SPG309)
+
+## What it does
+Finds data that the ranks divide among themselves by an order which each of them has drawn for itself: a
+sampler whose seed is random, read from the clock or computed from the rank, or a shuffled list of which every
+rank takes its share.
+
+## Why is this bad
+Every rank must divide the same permutation. With orders of their own the shares overlap and leave samples
+out. Nothing hangs and nothing is reported: the model trains on part of the data, and a metric over "all"
+samples counts some of them twice.
+
+## Example
+```python
+import time
+
+import torch.distributed as dist
+from torch.utils.data import DistributedSampler
+
+def make(dataset):
+    return DistributedSampler(dataset, seed=int(time.time()) + dist.get_rank())
+```
+
+## Use instead
+```python
+import time
+
+import torch.distributed as dist
+from torch.utils.data import DistributedSampler
+
+def make(dataset):
+    seed = [int(time.time())]
+    dist.broadcast_object_list(seed, src=0)
+    return DistributedSampler(dataset, seed=seed[0])
+```
+
+## Known limits
+A sampler of your own counts where its class asks for the rank and its seed is an argument named so. Seeds
+that other code sets for the generator of a sampler are not followed.
+
+## Fix safety
+No fix: sharing the seed costs a collective.
+
+## References
+- https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.nodes import Event
+from .support import source_text
+from .support_events import argument, every_node, finding
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+    from ..values.value import Taint, Value
+
+RULE = rule(code="SPG309", name="data-split-differs", severity="warning", status="stable", page=__doc__)
+HELP = "draw the seed on one rank and broadcast it, or take it from the configuration"
+_OWN = ("rank", "group-rank", "time", "random", "environment")
+_DRAWN = ("time", "random")
+_ASKS_RANK = frozenset({"get_rank", "rank", "num_replicas", "world_size", "process_index"})
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report samplers and shares of an order that is not the same on all ranks."""
+    for root in analysis.roots:
+        if not root.contents.events & {"sampler", "shard-slice"}:
+            continue
+        for node in every_node(root.tree):
+            if not isinstance(node, Event):
+                continue
+            if node.name == "sampler":
+                yield from _sampler(analysis, node)
+            elif node.name == "shard-slice":
+                own = reasons(node.args[0], _DRAWN)
+                if own:
+                    message = (
+                        f"`{node.text}` takes a rank's share of an order that each rank draws for itself"
+                    )
+                    steps = [(taint.place, source_text(taint)) for taint in own[:2]]
+                    yield finding(RULE, node, message, HELP, steps=steps)
+
+
+def _sampler(analysis: Analysis, node: Event) -> Iterable[Finding]:
+    seed = _seed(analysis, node)
+    own = reasons(seed, _OWN) if seed is not None else []
+    if own:
+        yield finding(
+            RULE,
+            node,
+            f"`{node.text}` divides the data by a seed that differs between ranks",
+            HELP,
+            steps=[(taint.place, source_text(taint)) for taint in own[:2]],
+        )
+
+
+def _seed(analysis: Analysis, node: Event) -> Value | None:
+    """The seed of a sampler that divides data between ranks."""
+    if node.call.endswith("DistributedSampler"):
+        return argument(node, 4, "seed")
+    if not divides(analysis, node.call):
+        return None
+    return next((value for name, value in node.keywords.items() if "seed" in name), None)
+
+
+def divides(analysis: Analysis, name: str) -> bool:
+    """Whether a sampler of the project asks for the rank itself."""
+    for module in analysis.project.relevant_modules():
+        for cls in module.all_classes:
+            if cls.full_name != name:
+                continue
+            names = {n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute)}
+            names |= {n.id for n in ast.walk(cls.node) if isinstance(n, ast.Name)}
+            return bool(names & _ASKS_RANK)
+    return False
+
+
+def reasons(value: Value, kinds: tuple[str, ...]) -> list[Taint]:
+    """Why a value is each rank's own."""
+    return sorted((t for t in value.taint if t.kind in kinds), key=lambda t: (t.place, t.text))
