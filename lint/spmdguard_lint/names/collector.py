@@ -146,10 +146,10 @@ def _module_statement(found: Collected, module: Module, node: ast.AST, fallback:
         for name, binder in _other_targets(node):
             row = getattr(binder, "lineno", 1)
             bindings.setdefault(name, []).append(AssignBinding(None, binder, row, fallback))
-    if module.markers.walrus and isinstance(node, ast.stmt) and not isinstance(node, _COMPOUND):
-        _walruses(found, node, fallback)
-    elif module.markers.walrus and isinstance(node, (ast.If, ast.While)):
-        _walruses(found, node.test, fallback)
+    if module.markers.walrus and isinstance(node, ast.stmt):
+        root = node.test if isinstance(node, (ast.If, ast.While)) else node
+        if not isinstance(root, _COMPOUND) and module.markers_of_rows(root.lineno, root.end_lineno).walrus:
+            _walruses(found, root, fallback)
 
 
 def _assignment(found: Collected, node: ast.Assign | ast.AnnAssign | ast.AugAssign, fallback: bool) -> None:

@@ -129,7 +129,8 @@ class FunctionInfo:
     @cached_property
     def scope(self) -> Scope:
         """Names bound here, imports and yields, read from the body once."""
-        return scan_scope(self.node, self.module.name, self.module.is_package, self.module.markers)
+        markers = self.module.markers_of_rows(self.node.lineno, self.node.end_lineno)
+        return scan_scope(self.node, self.module.name, self.module.is_package, markers)
 
     @property
     def local_names(self) -> frozenset[str]:

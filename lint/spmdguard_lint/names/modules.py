@@ -41,6 +41,14 @@ class Module:
         content = self.source.content
         return TextMarkers(walrus=b":=" in content, yields=b"yield" in content)
 
+    def markers_of_rows(self, first: int, last: int | None) -> TextMarkers:
+        """The same for some rows."""
+        markers = self.markers
+        if not (markers.walrus or markers.yields):
+            return markers
+        text = "\n".join(self.source.lines[first - 1 : last])
+        return TextMarkers(walrus=":=" in text, yields="yield" in text)
+
     @property
     def is_parsed(self) -> bool:
         return "tree" in self.__dict__

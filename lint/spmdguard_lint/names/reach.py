@@ -109,7 +109,11 @@ class Reach:
         for unknown, receiver, name in set(_CALL.findall(text)):
             first = receiver.partition(".")[0] or name
             if not unknown and (first in imports or first in bindings or function.module.star_imports):
-                symbol = self._project.resolve_in_function(function, receiver + name)
+                symbol = (
+                    self._project.resolve_in_function(function, receiver + name)
+                    if imports
+                    else self._project.resolve(function.module, receiver + name)
+                )
                 if isinstance(symbol, (FunctionSymbol, ClassSymbol)):
                     yield from run_by_calling(symbol)
                     continue

@@ -63,9 +63,14 @@ class _Search:
     def run(self) -> list[Module]:
         waiting = [m for m in self._project.all_modules if m not in self._relevant]
         added = [m for m in self._project.all_modules if m in self._relevant]
-        for _ in range(_MAX_ROUNDS if waiting else 0):
+        for turn in range(_MAX_ROUNDS if waiting else 0):
+            before = set(self._reach.names)
             self._reach.add(added)
-            added = [m for m in waiting if self._is_worth_a_visit(m)]
+            candidates = waiting
+            if self._strict and turn:  # only files that import what the last turn added
+                fresh = self._reach.names - before
+                candidates = [m for m in waiting if any(i.name in fresh for i in self._imports_of(m))]
+            added = [m for m in candidates if self._is_worth_a_visit(m)]
             if not added:
                 break
             self._relevant.update(added)

@@ -16,6 +16,7 @@ from .dotted import absolute_module
 
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop)
 _BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 
 
@@ -136,7 +137,14 @@ def own_expressions(roots: list[ast.AST]) -> Iterator[ast.AST]:
         if isinstance(node, _NESTED):
             continue
         yield node
-        stack.extend(ast.iter_child_nodes(node))
+        if isinstance(node, _LEAVES):
+            continue
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if value.__class__ is list:
+                stack.extend(child for child in value if isinstance(child, ast.AST))
+            elif isinstance(value, ast.AST):
+                stack.append(value)
 
 
 def target_names(target: ast.AST) -> Iterator[str]:

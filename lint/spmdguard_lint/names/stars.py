@@ -40,6 +40,9 @@ class StarNames:
         pending = [module]
         while pending:
             current = pending.pop()
+            if current in self._offered:
+                names |= self._offered[current]
+                continue
             content = current.source.content
             pattern = _QUOTED if b"__all__" in content else _WORD
             names.update(word.decode("utf-8", "replace") for word in set(pattern.findall(content)))

@@ -99,7 +99,7 @@ def test_in_a_large_project_a_file_must_be_able_to_differ() -> None:
         "c.py": "from lib.comm import sync, is_main\ndef f():\n    if is_main(): sync()\n",
         "d.py": "from lib import sync\ndef f(): sync()\ndef g(): return time.time()\n",
         "e.py": "from lib import sync\ndef f():\n  if late(): sync()\ndef late(): return time.time()\n",
-        "f.py": 'from lib import Store\ndef f():\n    """\n    >>> Store().save()\n    """\n    time.time()\n',
+        "f.py": 'from lib import Store\ndef f():\n  """\n  >>> Store().save()\n  """\n  time.time()\n',
     }
     assert visited(files) == ["b", "c", "e"]
 
