@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .names.functions import FunctionInfo
     from .names.modules import Module
     from .names.project import Project
+    from .traces.files import Access
 
 
 @dataclass
@@ -47,6 +48,13 @@ class Root:
     def contents(self) -> Contents:
         """What stands in the tree at all."""
         return contents_of(self.tree)
+
+    @cached_property
+    def accesses(self) -> list[Access]:
+        """The file operations of the tree, rank by rank."""
+        from .traces.files import accesses
+
+        return accesses(self.tree)
 
 
 @dataclass
@@ -122,9 +130,21 @@ def module_roots(machine: Machine, module: Module, functions: list[FunctionInfo]
     for function in functions:
         if function in paired:
             continue
-        yield Root(module, function, machine.run_function(function), exceeded=machine.exceeded, truncated=machine.truncated)
+        yield Root(
+            module,
+            function,
+            machine.run_function(function),
+            exceeded=machine.exceeded,
+            truncated=machine.truncated,
+        )
     for enter, leave in {id(pair): pair for pair in paired.values()}.values():
-        yield Root(module, enter, machine.run_pair(enter, leave), exceeded=machine.exceeded, truncated=machine.truncated)
+        yield Root(
+            module,
+            enter,
+            machine.run_pair(enter, leave),
+            exceeded=machine.exceeded,
+            truncated=machine.truncated,
+        )
 
 
 def paired_methods(module: Module) -> dict[FunctionInfo, tuple[FunctionInfo, FunctionInfo]]:
@@ -152,7 +172,11 @@ def in_context(roots: list[Root]) -> list[Divergence]:
     for root in roots:
         for divergence in root.divergences:
             place = divergence.condition_place
-            if not divergence.calls and place in seen_in_context and (place, divergence.shape) not in bad_in_context:
+            if (
+                not divergence.calls
+                and place in seen_in_context
+                and (place, divergence.shape) not in bad_in_context
+            ):
                 continue
             key = (place, divergence.shape, divergence.subgroup)
             known = best.get(key)

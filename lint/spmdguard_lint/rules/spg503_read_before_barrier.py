@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import READS, WRITES, Access, accesses, chain, components, inside, polls, shared
+from ..traces.files import READS, WRITES, Access, chain, components, inside, polls, shared
 from ..traces.nodes import Try
 from ..traces.sequence import catches_all
 from .support_events import finding, reading
@@ -79,7 +79,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _races(root: Root) -> Iterator[Finding]:
-    found = accesses(root.tree)
+    found = root.accesses
     makers = [a for a in found if a.kind in WRITES and 0 < len(a.ranks) < 4 and made(a)]
     if not makers:
         return

@@ -56,7 +56,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import Access, accesses, appends, chain, components, inside, shared
+from ..traces.files import Access, appends, chain, components, inside, shared
 from ..traces.nodes import Branch, Call, Op, Region, Try
 from ..traces.sequence import calls_of
 from ..values.value import Value
@@ -95,7 +95,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _shared_changes(root: Root) -> Iterator[Finding]:
-    found = accesses(root.tree)
+    found = root.accesses
     done: set[tuple[Call, ...]] = set()
     for access in found:
         if access.kind not in _VERBS or len(access.ranks) < 4 or not unguarded(access):

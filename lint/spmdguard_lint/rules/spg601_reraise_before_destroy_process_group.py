@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..traces.contents import raises_kept
 from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op
 from ..traces.sequence import Walk, Where, in_handler
 from .support_events import counts, finding, is_default_group, reading
@@ -74,7 +75,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Report every raise of a kept error that is followed by something the other ranks wait in."""
     for root in reading(analysis):
         contents = root.contents
-        if "raise-if-deferred" in contents.events or "raise" in contents.jumps:
+        if contents.ops and ("raise-if-deferred" in contents.events or contents.raises_kept):
             walk = _Raises()
             walk.run(root.tree, _ALIVE)
             yield from walk.found.values()
@@ -136,8 +137,6 @@ class _Raises(Walk):
 def _stored_raise(arm: list[Node]) -> Jump | None:
     """The jump that raises an exception kept from an earlier except clause, standing in an arm."""
     for node in arm:
-        if isinstance(node, Jump) and node.kind == "raise" and node.value is not None:
-            value = node.value
-            if value.tag in ("sym", "ite") and any(t.kind == "exception" for t in value.taint):
-                return node
+        if isinstance(node, Jump) and raises_kept(node):
+            return node
     return None

@@ -14,8 +14,10 @@ from .terms import subtrees
 
 @dataclass
 class Contents:
-    """Names of the events and operations of a tree, and which other nodes it has; ``by_rank``: some branch
-    is decided by the rank."""
+    """Names of the events and operations of a tree, and which other nodes it has.
+
+    ``by_rank``: some branch is decided by the rank; ``raises_kept``: some jump raises an exception kept before.
+    """
 
     events: set[str] = field(default_factory=set)
     ops: set[str] = field(default_factory=set)
@@ -25,11 +27,20 @@ class Contents:
     fallible: int = 0
     io: bool = False
     by_rank: bool = False
+    raises_kept: bool = False
 
     @property
     def defers(self) -> bool:
         """Whether an exception may be kept for later in it."""
         return "deferred" in self.regions or "defer-error" in self.events
+
+
+def raises_kept(node: Jump) -> bool:
+    """Whether a jump raises an exception that an earlier except clause has bound."""
+    value = node.value
+    if node.kind != "raise" or value is None or value.tag not in ("sym", "ite"):
+        return False
+    return any(taint.kind == "exception" for taint in value.taint)
 
 
 def contents_of(tree: Tree) -> Contents:
@@ -46,6 +57,7 @@ def contents_of(tree: Tree) -> Contents:
                 found.regions.add(node.kind)
             elif isinstance(node, Jump):
                 found.jumps.add(node.kind)
+                found.raises_kept = found.raises_kept or raises_kept(node)
             elif isinstance(node, Loop):
                 found.num_loops += 1
             elif isinstance(node, Fallible):
