@@ -1,0 +1,202 @@
+"""
+# rank-varying-module-use (SPG310)
+
+## What it does
+Finds branches in the `forward` of a module that decide, by what is in the input, whether a submodule takes part;
+where the module is wrapped for gradient synchronisation or for sharded parameters.
+
+## Why is this bad
+DistributedDataParallel expects a gradient for every parameter from every rank: a head that one rank left out
+keeps the others waiting in `backward()`. With FSDP and ZeRO-3 the parameters themselves are gathered when the
+submodule runs, by all ranks together. An empty selection, an expert without tokens or a dropped layer on one
+rank is enough.
+
+## Example
+```python
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Detector(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk = nn.Linear(8, 8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x, keep):
+        features = self.trunk(x)
+        picked = features[keep]
+        if picked.numel() == 0:
+            return features.mean()
+        return features.mean() + self.head(picked).sum()
+
+
+def build():
+    return DDP(Detector())
+```
+
+## Use instead
+Let every submodule run, on an empty input if need be (the sum over nothing is a zero with a gradient):
+
+```python
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Detector(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk = nn.Linear(8, 8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x, keep):
+        features = self.trunk(x)
+        return features.mean() + self.head(features[keep]).sum()
+
+
+def build():
+    return DDP(Detector())
+```
+
+or tell DDP: `find_unused_parameters=True`. With ZeRO-3, name the class to `set_z3_leaf_modules`.
+
+## Known limits
+Looked at where class and wrapper stand in one file. Conditions on a derived tensor's values count; conditions
+on configuration, shapes and the presence of an argument do not. A file that sets `find_unused_parameters=True`
+or names the class to `set_z3_leaf_modules` is left alone.
+
+## Fix safety
+No fix.
+
+## References
+- [DistributedDataParallel: find_unused_parameters](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+- [DeepSpeed: leaf modules](https://deepspeed.readthedocs.io/en/latest/zero3.html)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..facts import lookup
+from ..model import Finding
+from ..names.dotted import dotted_name
+from ..names.symbols import ClassSymbol, ExternalSymbol
+from ..traces.nodes import Event
+from ..values.value import Place
+from .registry import rule
+from .support_modules import Skip, skips
+from .support_trees import every_node, finding_at
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..names.classes import ClassInfo
+    from ..names.modules import Module
+
+RULE = rule(code="SPG310", name="rank-varying-module-use", severity="warning", status="stable", page=__doc__)
+HELP = "let the submodule run on every rank, on an empty input or with a zero factor"
+_BUILDERS = ("nn.", "torch.nn.")
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """The modules of every file that wraps one."""
+    modules = {root.module.filename: root.module for root in analysis.roots}
+    wrapping = set(_by_events(analysis))
+    for filename, module in sorted(modules.items()):
+        if b"def forward" not in module.source.content or _finds_unused(module):
+            continue
+        if filename in wrapping or _wraps(module):
+            for cls in module.all_classes:
+                yield from _of_class(module, cls)
+
+
+def _by_events(analysis: Analysis) -> Iterator[str]:
+    """Files with a call that was recognised as wrapping a module."""
+    for root in analysis.roots:
+        if "wrap-module" in root.contents.events:
+            for node in every_node(root.tree):
+                if isinstance(node, Event) and node.name == "wrap-module":
+                    yield node.place.filename
+
+
+def _wraps(module: Module) -> bool:
+    """Whether a file calls a wrapper by name, in a function that is too plain to be read on its own."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            dotted = dotted_name(node.func)
+            symbol = module.project.resolve(module, dotted) if dotted else None
+            if isinstance(symbol, ExternalSymbol):
+                fact = lookup.function(symbol.qualname)
+                if fact is not None and fact.event == "wrap-module":
+                    return True
+    return False
+
+
+def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
+    forward = cls.methods.get("forward")
+    if forward is None or not isinstance(forward.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return
+    submodules = frozenset(_submodules(cls))
+    if not submodules or _is_leaf(module, cls.name):
+        return
+    for skip in skips(forward.node, submodules):
+        condition = ast.unparse(skip.condition)
+        parts = ", ".join(f"`{name}`" for name in skip.missing[:3])
+        message = f"{parts} takes part only on ranks where the data lets it: `{condition[:80]}` decides"
+        yield finding_at(RULE, _event(module, skip), message, HELP)
+
+
+def _event(module: Module, skip: Skip) -> Event:
+    """A node to point to: where the branch leaves, or where the submodule is used."""
+    row = getattr(skip.at, "lineno", 1)
+    column = getattr(skip.at, "col_offset", 0)
+    end_row = getattr(skip.at, "end_lineno", None) or row
+    end_column = getattr(skip.at, "end_col_offset", None) or column
+    return Event(Place(module.filename, row, column, end_row, end_column), "branch", ast.unparse(skip.at))
+
+
+def _submodules(cls: ClassInfo) -> Iterator[str]:
+    """Attributes that ``__init__`` sets to a module: built by ``nn.*`` or by a class with a forward."""
+    for owner in cls.mro():
+        init = owner.methods.get("__init__")
+        for node in ast.walk(init.node) if init is not None else ():
+            if isinstance(node, ast.Assign) and _builds_module(owner, node.value):
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                        yield target.attr
+
+
+def _builds_module(cls: ClassInfo, value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    symbol = cls.module.project.resolve(cls.module, dotted_name(value.func))
+    if isinstance(symbol, ClassSymbol):
+        return symbol.info.find_method("forward") is not None
+    return isinstance(symbol, ExternalSymbol) and symbol.qualname.startswith(_BUILDERS)
+
+
+def _finds_unused(module: Module) -> bool:
+    """Whether the file asks DDP to look for parameters without a gradient."""
+    if b"find_unused_parameters" not in module.source.content:
+        return False
+    return any(
+        isinstance(node, ast.keyword)
+        and node.arg == "find_unused_parameters"
+        and not (isinstance(node.value, ast.Constant) and not node.value.value)
+        for node in ast.walk(module.tree)
+    )
+
+
+def _is_leaf(module: Module, name: str) -> bool:
+    """Whether DeepSpeed is told to gather a class as a whole."""
+    if b"set_z3_leaf_module" not in module.source.content:
+        return False
+    return any(
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("set_z3_leaf_modules", "set_z3_leaf_module"))
+        and name in ast.unparse(node)
+        for node in ast.walk(module.tree)
+    )

@@ -1,0 +1,209 @@
+"""Reading ``forward`` methods: which submodules a branch on the input's content uses, and which it leaves out.
+
+Terminology: a name is *derived* when it was computed from an argument of ``forward``. A condition *asks for
+content* when it depends on the values in a derived tensor (``picked.numel() == 0``, ``mask.any()``) or on a
+random draw; tests of kind and shape (``labels is None``, ``self.training``, ``x.dim() == 3``) are the same on
+every rank. A submodule is *used* where it is mentioned at all, so that ``0 * self.head.weight.sum()`` counts.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+_CONTENT = frozenset(
+    {"numel", "any", "all", "sum", "item", "nonzero", "count_nonzero", "tolist", "max", "min"}
+)
+_SELECTING = frozenset({"nonzero", "where", "masked_select", "argwhere", "unique", "index_select"})
+_DRAWS = ("random.", "torch.rand", "np.random.", "numpy.random.")
+
+
+class Skip(NamedTuple):
+    """A branch that leaves out submodules: where to point, the condition, and what is left out."""
+
+    at: ast.AST
+    condition: ast.expr
+    missing: tuple[str, ...]
+
+
+def skips(forward: ast.FunctionDef | ast.AsyncFunctionDef, submodules: frozenset[str]) -> Iterator[Skip]:
+    """Every branch of a forward method that asks for content and decides which submodules take part."""
+    receiver = forward.args.args[0].arg if forward.args.args else "self"
+    reader = _Reader(receiver, submodules)
+    reader.read_names(forward)
+    yield from _block(forward.body, (), reader, _always(forward.body, reader))
+
+
+def _always(body: list[ast.stmt], reader: _Reader) -> frozenset[str]:
+    """The submodules that every call uses: those mentioned before the first branch that may return."""
+    found: frozenset[str] = frozenset()
+    for statement in body:
+        if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
+            break
+        if not isinstance(statement, (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)):
+            found |= reader.used([statement])
+    return found
+
+
+def _block(
+    block: list[ast.stmt], after: tuple[ast.stmt, ...], reader: _Reader, always: frozenset[str]
+) -> Iterator[Skip]:
+    """The branches of a block; ``after`` is what follows it up to the end of the function."""
+    for position, statement in enumerate(block):
+        rest = (*block[position + 1 :], *after)
+        if isinstance(statement, ast.If):
+            if reader.asks_content(statement.test):
+                loop_rest = tuple(block[position + 1 :])
+                yield from _branch(statement, rest, loop_rest, reader, always)
+            yield from _block(statement.body, rest, reader, always)
+            yield from _block(statement.orelse, rest, reader, always)
+        elif isinstance(statement, (ast.For, ast.While)):
+            yield from _block(statement.body, (), reader, always)
+        elif isinstance(statement, (ast.With, ast.Try)):
+            yield from _block(statement.body, rest, reader, always)
+
+
+def _branch(
+    node: ast.If,
+    rest: tuple[ast.stmt, ...],
+    loop_rest: tuple[ast.stmt, ...],
+    reader: _Reader,
+    always: frozenset[str],
+) -> Iterator[Skip]:
+    here, there = reader.used(node.body), reader.used(node.orelse)
+    leaves = _last(node.body)
+    if isinstance(leaves, ast.Return):
+        missing = (reader.used(rest) | there) - here - always
+        if missing:
+            yield Skip(leaves, node.test, tuple(sorted(missing)))
+    elif isinstance(leaves, (ast.Continue, ast.Break)):
+        missing = (reader.used(loop_rest) | there) - here - (always - reader.members)
+        if missing:
+            yield Skip(leaves, node.test, tuple(sorted(missing)))
+    elif leaves is None:
+        for arm, missing in ((node.body, here - there - always), (node.orelse, there - here - always)):
+            used_later = reader.used(rest)
+            missing -= used_later
+            if missing:
+                yield Skip(reader.first_use(arm, missing), node.test, tuple(sorted(missing)))
+                return
+
+
+def _last(block: list[ast.stmt]) -> ast.stmt | None:
+    """The jump that ends a block; a raise is no way on."""
+    last = block[-1] if block else None
+    return last if isinstance(last, (ast.Return, ast.Continue, ast.Break, ast.Raise)) else None
+
+
+class _Reader:
+    """Names of a forward method: derived ones, and loop variables that stand for submodules."""
+
+    def __init__(self, receiver: str, submodules: frozenset[str]) -> None:
+        self.receiver = receiver
+        self.submodules = submodules
+        self.derived: set[str] = set()
+        self.selected: set[str] = set()
+        self.drawn: set[str] = set()
+        self.members: frozenset[str] = frozenset()
+
+    def read_names(self, forward: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        arguments = forward.args
+        every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        self.derived = {a.arg for a in every} - {self.receiver}
+        for _ in range(2):
+            for node in ast.walk(forward):
+                if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value:
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    self._bind(targets, node.value)
+                elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+                    if self.used([node.iter]):
+                        self.members |= frozenset(_names([node.target])) - self._counters(node)
+                    else:
+                        self._bind([node.target], node.iter)
+
+    def _counters(self, node: ast.For | ast.AsyncFor | ast.comprehension) -> frozenset[str]:
+        """The index of an ``enumerate`` is no submodule."""
+        counted = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", "") == "enumerate"
+        if counted and isinstance(node.target, ast.Tuple) and node.target.elts:
+            return frozenset(_names([node.target.elts[0]]))
+        return frozenset()
+
+    def _bind(self, targets: Iterable[ast.AST], value: ast.expr) -> None:
+        bound = _names(targets)
+        mentioned = set(_names([value]))
+        if self._draws(value) or mentioned & self.drawn:
+            self.drawn.update(bound)
+        if mentioned & self.derived or self.used([value]):
+            self.derived.update(bound)
+            if self._selects(value) or mentioned & self.selected:
+                self.selected.update(bound)
+
+    def _draws(self, value: ast.AST) -> bool:
+        return any(
+            isinstance(node, ast.Call) and ast.unparse(node.func).startswith(_DRAWS)
+            for node in ast.walk(value)
+        )
+
+    def _selects(self, value: ast.expr) -> bool:
+        """Whether an expression keeps a part of its input that depends on the values in it."""
+        for node in ast.walk(value):
+            if isinstance(node, ast.Call):
+                called = (
+                    node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                )
+                if called in _SELECTING:
+                    return True
+            if isinstance(node, ast.Subscript) and isinstance(
+                node.slice, (ast.Name, ast.Compare, ast.UnaryOp)
+            ):
+                if set(_names([node.slice])) & self.derived:
+                    return True
+        return False
+
+    def asks_content(self, test: ast.expr) -> bool:
+        if set(_names([test])) & self.drawn or self._draws(test):
+            return True
+        for node in ast.walk(test):
+            if isinstance(node, ast.Call):
+                if isinstance(node.func, ast.Attribute) and node.func.attr in _CONTENT:
+                    subject: list[ast.AST] = [node.func.value, *node.args]
+                    if set(_names(subject)) & self.derived:
+                        return True
+                if getattr(node.func, "id", "") == "len" and set(_names(node.args)) & self.selected:
+                    return True
+                if getattr(node.func, "attr", "") == "size" and set(_names([node.func])) & self.selected:
+                    return True
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr == "shape"
+                and set(_names([node])) & self.selected
+            ):
+                return True
+        return False
+
+    def used(self, nodes: Iterable[ast.AST]) -> frozenset[str]:
+        """The submodules, and loop variables over them, that are mentioned."""
+        found: set[str] = set()
+        for root in nodes:
+            for node in ast.walk(root):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    if node.value.id == self.receiver and node.attr in self.submodules:
+                        found.add(f"{self.receiver}.{node.attr}")
+                elif (
+                    isinstance(node, ast.Name) and node.id in self.members and isinstance(node.ctx, ast.Load)
+                ):
+                    found.add(node.id)
+        return frozenset(found)
+
+    def first_use(self, block: list[ast.stmt], names: frozenset[str]) -> ast.AST:
+        """The first expression of a block that mentions one of the submodules."""
+        for statement in block:
+            for node in ast.walk(statement):
+                if isinstance(node, (ast.Attribute, ast.Name)) and self.used([node]) & names:
+                    return node
+        return block[0]
+
+
+def _names(nodes: Iterable[ast.AST]) -> list[str]:
+    return [node.id for root in nodes for node in ast.walk(root) if isinstance(node, ast.Name)]
