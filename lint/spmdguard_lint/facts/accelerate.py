@@ -104,9 +104,7 @@ TYPES: dict[str, TypeFacts] = {
         methods={
             **_WHOLE_GROUP,
             "prepare": _WRAP,
-            "prepare_model": exchanged(
-                "accelerate.prepare", returns=PREPARED, event="wrap-module"
-            ),
+            "prepare_model": agreed("accelerate.prepare", returns=PREPARED, event="wrap-module"),
             "prepare_data_loader": Fact(returns="accelerate.PreparedLoader"),
             "prepare_optimizer": Fact(result="arg0"),
             "prepare_scheduler": Fact(result="arg0"),

@@ -11,6 +11,10 @@ from ..values.value import NO_TAINT, NONE, Value, choice, expression, retaint, s
 from .frame import Frame
 
 
+SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
+UNIFORM_PARTS = frozenset({"dtype", "device", "type", "layout", "requires_grad", "is_cuda", "is_sparse"})
+
+
 def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
     """The value of ``receiver.name``; properties of project classes are followed."""
     tag = receiver.tag
@@ -51,8 +55,10 @@ def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
 
             return result_of_fact(frame, fact, text_of(node), None, [], {}, node)
     value = expression(f"attr:{name}", (receiver,))
-    if name in ("shape", "ndim", "dtype", "device") and receiver.taint:
-        kept = frozenset(t for t in receiver.taint if t.kind != "data" and t.kind != "synced")
+    if name in UNIFORM_PARTS and receiver.taint:
+        return retaint(value, NO_TAINT)
+    if name in SHAPES and receiver.taint:
+        kept = frozenset(t for t in receiver.taint if t.kind not in ("data", "synced", "random"))
         return retaint(value, kept)
     return value
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
-from ..traces.nodes import Branch, Call, Event, Fallible, Region
+from ..traces.nodes import Branch, Call, Event, Fallible, Op, Region
 from ..values.value import NO_TAINT, NONE, Taint, Value, choice, constant, expression, symbol, union
 from .expressions import evaluate, text_of
 from .frame import Frame
@@ -357,6 +357,9 @@ def inline_call(
     if machine.follow_left < 0 and machine.worth_following(info):
         machine.truncated = True
         return symbol(("unfollowed", info.full_name, frame.place(node)), taint)
+    if info in machine.stack and machine.reach.reaches(info):
+        text = text_of(node)
+        frame.out.append(Op(frame.place(node), f"recursive call of {info.name}", "collective", None, text, implicit=True))
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
         return symbol(("recursive", info.full_name, frame.place(node)), taint)
     if not machine.worth_following(info) and not any(_communicating(v) for v in everything):

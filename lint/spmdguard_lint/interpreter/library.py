@@ -190,6 +190,8 @@ def call_unknown_method(
     result = expression(f"call:{name}", [receiver, *args, *kwargs.values()])
     if name in ("items", "keys", "values", "copy"):
         result = retaint(result, result.taint, receiver.trip)
+    if name in ("size", "dim", "numel", "nelement", "element_size"):
+        result = retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
     if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
         _write_back(frame, receiver, node.func.value, args, result)
     return result

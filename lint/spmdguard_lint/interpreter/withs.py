@@ -223,9 +223,20 @@ def _swallowing(
     if fact.event == "defer":
         frame.out.append(Region(place, "deferred", nodes, text))
         return
-    names = tuple(str(a.data[0]).rpartition(".")[2] if a.tag in ("ext",) else "" for a in args)
+    names = tuple(name for a in args for name in _exception_names(a))
     handler = Handler(place, names, [], text)
     frame.out.append(Try(place, nodes, [handler], [], [], "with"))
+
+
+def _exception_names(value: Value) -> tuple[str, ...]:
+    """The class names that an argument of ``suppress`` stands for; "" where unknown."""
+    if value.tag == "ext":
+        return (str(value.data[0]).rpartition(".")[2],)
+    if value.tag == "class":
+        return (value.data[0].name,)
+    if value.tag == "tuple":
+        return tuple(name for item in value.data for name in _exception_names(item))
+    return ("",)
 
 
 def _main_first(frame: Frame, fact: Any, node: ast.expr, body: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
-from ..values.evaluate import Valuation, rank_dependent
+from ..values.evaluate import Valuation, rank_constants, rank_dependent
 from ..values.value import Place, Taint, Taints, Value, taint_order
 from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Tree, Try, Yielded
 from .terms import (
@@ -245,10 +245,11 @@ def matched(
     by_rank = rank_dependent(condition)
     if not by_rank and not atoms:
         return False
+    worlds = worlds_for(condition)
     for nodes, k in candidate.chain:
         if len(nodes) <= 1 and nodes and nodes[0] is candidate.node and not by_rank:
             continue
-        if _same_for_all(nodes, k, atoms, by_rank, terms, quiet):
+        if _same_for_all(nodes, k, atoms, by_rank, quiet, worlds):
             if verdicts is not None and key is not None and k.calls == candidate.k.calls:
                 verdicts.safe.add(key)
             return True
@@ -256,11 +257,16 @@ def matched(
 
 
 def _same_for_all(
-    nodes: Tree, k: Continuation, atoms: list[Hashable], by_rank: bool, terms: Terms, quiet: Reader
+    nodes: Tree,
+    k: Continuation,
+    atoms: list[Hashable],
+    by_rank: bool,
+    quiet: Reader,
+    worlds: list[tuple[int, int, tuple[int, ...]]],
 ) -> bool:
-    for world, local in WORLDS if by_rank else WORLDS[:1]:
+    for world, local, ranks in worlds if by_rank else worlds[:1]:
         seen: set[int] = set()
-        for rank in range(world) if by_rank else (0,):
+        for rank in ranks if by_rank else (0,):
             for truths in product((True, False), repeat=len(atoms)):
                 reader = _reader_at(quiet, rank, world, local, tuple(zip(atoms, truths, strict=True)))
                 if quiet.left <= 0:
@@ -271,6 +277,17 @@ def _same_for_all(
                 if len(seen) > 1:
                     return False
     return True
+
+
+def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Worlds to read in: the small ones, and one large enough for every rank that the condition names."""
+    worlds = [(world, local, tuple(range(world))) for world, local in WORLDS]
+    named = sorted(rank_constants(condition))
+    if named and named[-1] > WORLDS[-1][0] - 2:
+        world = 2 * ((named[-1] + 3) // 2)
+        near = {0, 1, world - 1, *(n + d for n in named[:4] for d in (-1, 0, 1))}
+        worlds.append((world, 2, tuple(sorted(rank for rank in near if 0 <= rank < world))))
+    return worlds
 
 
 def _reader_at(

@@ -69,8 +69,8 @@ class Terms:
             return orelse if then == NEVER else then
         return self.make(("alt", key, then, orelse), self.operates[then] or self.operates[orelse])
 
-    def loop(self, count: Hashable, body: int, after: int) -> int:
-        return self.make(("loop", count, body, after), True)
+    def loop(self, count: Hashable, body: int, after: int, broken: int) -> int:
+        return self.make(("loop", count, body, after, broken), True)
 
 
 class Continuation:
@@ -307,7 +307,9 @@ class Reader:
         term = self.read(node.body, body)
         if term == next_leaf:
             return after_normal
-        return self.terms.loop(self._count(node), term, NEVER if endless and not node.orelse else after_normal)
+        if endless:
+            after_normal = NEVER
+        return self.terms.loop(self._count(node), term, after_normal, k.fall)
 
     def _count(self, node: Loop) -> Hashable:
         if node.count is None:

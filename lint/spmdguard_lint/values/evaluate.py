@@ -164,6 +164,26 @@ def rank_dependent(value: Value) -> bool:
     return False
 
 
+def rank_constants(value: Value) -> set[int]:
+    """Whole numbers in a condition: ranks and world sizes that it may tell apart."""
+    found: set[int] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current.tag == "const":
+            number = current.data[0]
+            if isinstance(number, int) and not isinstance(number, bool) and 1 < number <= MAX_RANK:
+                found.add(number)
+        elif current.tag == "expr":
+            stack.extend(current.data[1])
+        elif current.tag in ("ite", "tuple"):
+            stack.extend(current.data)
+    return found
+
+
+MAX_RANK = 4096
+
+
 def residual(value: Value, at: Valuation) -> Hashable:
     """The key of what is left of a condition when the valuation is known: equal keys decide alike."""
     known = truth(value, at)
