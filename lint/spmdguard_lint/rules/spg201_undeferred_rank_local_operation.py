@@ -55,10 +55,10 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.nodes import Event, Fallible, Node, Op, Region, Try
-from ..traces.sequence import Walk, Where, around
+from ..traces.nodes import Event, Fallible, Node, Op
+from ..traces.sequence import Walk, Where
 from ..values.value import Place
-from .support_events import counts, finding, reading
+from .support_events import cared_for, counts, finding, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -137,15 +137,3 @@ class _Regions(Walk):
                 steps=steps,
                 where=where,
             )
-
-
-def cared_for(where: Where | None) -> bool:
-    """Whether an error is kept for later, caught, or part of handling another one."""
-    for w in around(where):
-        if isinstance(w.node, Region) and w.node.kind in ("deferred", "thread"):
-            return True
-        if isinstance(w.node, Try) and (
-            w.part in ("handler", "unwinding") or (w.part == "body" and w.node.handlers)
-        ):
-            return True
-    return False

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
 from ..traces.files import parts_of
-from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Tree
-from ..traces.sequence import Where, calls_of
+from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try
+from ..traces.sequence import Where, around, calls_of
 from ..traces.terms import subtrees
 from ..values.value import Place, Value
 from .support import site
@@ -106,3 +106,15 @@ def leaves(node: Branch) -> Iterator[Jump]:
 def is_loop(where: Where) -> bool:
     """Whether an enclosing node is a loop, seen from inside its body."""
     return isinstance(where.node, Loop) and where.part == "body"
+
+
+def cared_for(where: Where | None) -> bool:
+    """Whether an error is kept for later, caught, or part of handling another one."""
+    for w in around(where):
+        if isinstance(w.node, Region) and w.node.kind in ("deferred", "thread"):
+            return True
+        if isinstance(w.node, Try) and (
+            w.part in ("handler", "unwinding") or (w.part == "body" and w.node.handlers)
+        ):
+            return True
+    return False

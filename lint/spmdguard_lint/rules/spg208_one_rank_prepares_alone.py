@@ -1,0 +1,141 @@
+"""
+# one-rank-prepares-alone (SPG208)
+
+## What it does
+Finds downloads, unpacking of archives and other calls of the network that one rank makes while the others go
+to the next collective, with nothing that tells them of a failure.
+
+## Why is this bad
+Such calls fail. The rank that makes them raises and leaves; the others are in the barrier already, and stay
+in it until its timeout. What they then report is the timeout, and the address that could not be reached
+stands in the output of one rank of hundreds.
+
+## Example
+```python
+import urllib.request
+
+import torch.distributed as dist
+
+def fetch(url, path):
+    if dist.get_rank() == 0:
+        urllib.request.urlretrieve(url, path)
+    dist.barrier()
+```
+
+## Use instead
+Share the outcome instead of a bare barrier:
+
+```python
+import urllib.request
+
+import torch.distributed as dist
+
+def fetch(url, path):
+    problem = [None]
+    if dist.get_rank() == 0:
+        try:
+            urllib.request.urlretrieve(url, path)
+        except Exception as error:
+            problem[0] = str(error)
+    dist.broadcast_object_list(problem, src=0)
+    if problem[0] is not None:
+        raise RuntimeError(problem[0])
+```
+
+## Known limits
+Files that one rank reads or writes on its own disk are SPG201. A call is known for a download by its name
+where its object is unknown.
+
+## Fix safety
+No fix.
+
+## References
+- `spmdguard.try_or_defer` with `spmdguard.sync_should_stop`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.files import guarded_by_rank
+from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op
+from ..traces.sequence import Walk, Where, around
+from ..values.evaluate import rank_dependent
+from .support_events import cared_for, counts, finding, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+
+RULE = rule(code="SPG208", name="one-rank-prepares-alone", severity="warning", status="stable", page=__doc__)
+_EVENTS = frozenset({"download", "network", "upload"})
+_NAMES = re.compile(r"\b(download\w*|extractall|unpack_archive|urlretrieve|urlopen|snapshot_download)\(")
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report what one rank fetches alone before a collective of all."""
+    for root in reading(analysis):
+        if root.contents.by_rank and root.contents.ops:
+            walk = _Preparations()
+            walk.run(root.tree, "")
+            yield from walk.found.values()
+
+
+class _Preparations(Walk):
+    """State: the call that one rank alone has made since the last collective, or ""."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[Node, Finding] = {}
+        self.ways: dict[Node, Where | None] = {}
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        if isinstance(node, Op):
+            if isinstance(state, Node) and counts(node) and not guarded_by_rank(where):
+                self._report(state, node)
+            return "" if counts(node) else state
+        if state != "" or not fetches(node) or not guarded_by_rank(where) or cared_for(where):
+            return state
+        self.ways.setdefault(node, where)
+        return node
+
+    def _report(self, called: Node, operation: Op) -> None:
+        where = self.ways.get(called)
+        node = entered_call(where) or called
+        if node in self.found or operation.name in ("destroy_process_group", "init_process_group"):
+            return
+        text = getattr(node, "text", "")
+        self.found[node] = finding(
+            RULE,
+            node,
+            f"`{text}` may fail on the rank that makes it, and the others wait in `{operation.text}`",
+            "catch the error there and broadcast it, or keep it for later with `try_or_defer` and agree to stop",
+            steps=[
+                (called.place, f"`{getattr(called, 'text', '')}` talks to others, or unpacks what they sent"),
+                (operation.place, f"`{operation.text}` is where the other ranks wait"),
+            ],
+            diverging=(f"{text}  # raises, leaves",),
+            others=(f"{operation.text}  # waits",),
+        )
+
+
+def entered_call(where: Where | None) -> Call | None:
+    """The outermost call inside the branch that picks the rank."""
+    call: Call | None = None
+    for w in around(where):
+        if isinstance(w.node, Call) and w.node.mode == "call":
+            call = w.node
+        if isinstance(w.node, Branch) and rank_dependent(w.node.condition):
+            return call
+    return None
+
+
+def fetches(node: Event | Fallible) -> bool:
+    """Whether a call talks to another machine or unpacks what came from there."""
+    if isinstance(node, Event):
+        return node.name in _EVENTS
+    return bool(_NAMES.search(node.text))

@@ -1,0 +1,156 @@
+"""
+# environment-set-too-late-or-renamed (SPG704)
+
+## What it does
+Finds environment variables of the communication that are set after the process group was made, or under a
+name that PyTorch has given up.
+
+## Why is this bad
+Both have no effect, and nothing says so. The variables are read once, when the group is made; and the names
+`NCCL_ASYNC_ERROR_HANDLING`, `NCCL_BLOCKING_WAIT` and others now begin with `TORCH_`.
+
+## Example
+```python
+import os
+
+import torch.distributed as dist
+
+def main():
+    os.environ["NCCL_ASYNC_ERROR_HANDLING"] = "1"
+    dist.init_process_group("nccl")
+    dist.destroy_process_group()
+```
+
+## Use instead
+```python
+import os
+
+import torch.distributed as dist
+
+def main():
+    os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "1"
+    dist.init_process_group("nccl")
+    dist.destroy_process_group()
+```
+
+## Known limits
+The order is judged inside one block of statements. Variables set by a shell or a launcher are not seen.
+
+## Fix safety
+No fix.
+
+## References
+- https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..model import Finding
+from ..traces.nodes import Node
+from ..values.value import Place
+from .support_events import finding
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..names.modules import Module
+
+RULE = rule(
+    code="SPG704",
+    name="environment-set-too-late-or-renamed",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+)
+RENAMED = frozenset(
+    {
+        "NCCL_ASYNC_ERROR_HANDLING",
+        "NCCL_BLOCKING_WAIT",
+        "NCCL_DESYNC_DEBUG",
+        "NCCL_ENABLE_TIMING",
+        "NCCL_USE_COMM_NONBLOCKING",
+    }
+)
+_READ_AT_INIT = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TORCH_DISTRIBUTED_DEBUG"})
+_PREFIXES = ("NCCL_", "TORCH_NCCL_", "GLOO_")
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report variables with an old name, and those set behind the init call of the same block."""
+    for module in analysis.project.relevant_modules():
+        content = module.source.content
+        if b"environ" in content and (b"NCCL_" in content or b"init_process_group" in content):
+            yield from _in_module(module)
+
+
+def _in_module(module: Module) -> Iterator[Finding]:
+    for node in ast.walk(module.tree):
+        for name, where in _set_here(node):
+            if name in RENAMED:
+                yield _finding(
+                    module,
+                    where,
+                    f"`{name}` has no effect any more: its name is `TORCH_{name}`",
+                    f"set `TORCH_{name}`",
+                )
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if isinstance(block, list):
+                yield from _behind_init(module, block)
+
+
+def _behind_init(module: Module, block: list[ast.stmt]) -> Iterator[Finding]:
+    """Variables set by statements of a block that stand behind its init call."""
+    made = False
+    for statement in block:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        if made:
+            for name, where in _set_here(statement):
+                if name in _READ_AT_INIT or name.startswith(_PREFIXES):
+                    message = f"`{name}` is set after `init_process_group`, which has read it already"
+                    yield _finding(module, where, message, "set it before the process group is made")
+        made = made or (isinstance(statement, (ast.Expr, ast.Assign)) and _makes_group(statement))
+
+
+def _makes_group(statement: ast.stmt) -> bool:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name == "init_process_group":
+                return True
+    return False
+
+
+def _set_here(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """The variables that one statement sets: an assignment to ``os.environ[...]`` or ``os.putenv``."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and _is_environ(target.value):
+                key = target.slice
+                if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                    yield key.value, node
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if name == "setdefault" and isinstance(call.func, ast.Attribute) and _is_environ(call.func.value):
+            first = call.args[0] if call.args else None
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value, node
+
+
+def _is_environ(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "environ"
+    return isinstance(node, ast.Name) and node.id == "environ"
+
+
+def _finding(module: Module, node: ast.AST, message: str, help_text: str) -> Finding:
+    row, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+    end_row, end_column = getattr(node, "end_lineno", row), getattr(node, "end_col_offset", column)
+    place = Place(module.filename, row, column, end_row, end_column)
+    return finding(RULE, Node(place), message, help_text, certainty="definite")
