@@ -3,7 +3,8 @@
 Reports of rules that speak of something else than ranks parting ways (launch, checkpoint, meta) do not
 count, neither as found nor as false. Rules that warn of an exception which *may* happen (``POLICY``) are
 right by their own terms where a generated program raises nothing of the kind: an alarm of such a rule alone
-is counted apart, because the fragment has no implicitly failing operations.
+is counted apart, because the fragment has no implicitly failing operations. So is an alarm on a line that no
+rank reaches in any setting (a *dead* alarm): nothing happens there, but nobody would write it either.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.lint.generated.oracle import Outcome, judge
+from tests.lint.generated.oracle import Outcome, judge, reached
 
 POLICY = frozenset({"SPG201", "SPG202", "SPG203", "SPG204", "SPG206"})
 OTHER = frozenset({"SPG603", "SPG604", "SPG605", "SPG606", "SPG607", "SPG608"})
@@ -53,9 +54,14 @@ def counting(reports: Iterable[Report]) -> list[Report]:
     return [r for r in reports if r.code[3] in "12346" and r.code not in OTHER]
 
 
-def kind_of(outcome: Outcome, reports: Sequence[Report]) -> str:
+def kind_of(source: str, outcome: Outcome, reports: Sequence[Report]) -> str:
     """How the two answers compare."""
     said = counting(reports)
+    if said and outcome.verdict == "match":
+        lines = reached(source)
+        said = [r for r in said if r.row in lines]
+        if not said:
+            return "dead alarm"
     certain = [r for r in said if r.code not in POLICY]
     if outcome.verdict == "invalid":
         return "invalid"
@@ -98,7 +104,7 @@ class Tally:
     @property
     def false_share(self) -> float:
         """Alarms without a mismatch, as a share of the programs whose ranks match."""
-        matching = self.kinds["clean"] + self.kinds["false alarm"] + self.kinds["policy alarm"]
+        matching = sum(self.kinds[kind] for kind in ("clean", "false alarm", "policy alarm", "dead alarm"))
         return self.kinds["false alarm"] / matching if matching else 0.0
 
     def text(self) -> str:
@@ -117,5 +123,5 @@ def compare(sources: Iterable[tuple[int, str]], linter: Linter) -> Tally:
     tally = Tally()
     for index, source in sources:
         reports = linter(source)
-        tally.add(index, kind_of(judge(source), reports), reports)
+        tally.add(index, kind_of(source, judge(source), reports), reports)
     return tally

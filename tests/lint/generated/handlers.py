@@ -143,7 +143,10 @@ def deferred(scope: Scope) -> Lines:
     """Keep a rank's error, meet the others, act on it together."""
     name, vote = scope.program.fresh("kept"), scope.program.fresh("bad")
     raised = scope.draw.pick(RAISED)
-    lines = [f"{name} = None", "try:", *indent(_raise_if(rank_condition(scope.local()), raised))]
+    test = rank_condition(scope.local())
+    if scope.draw.chance(60):
+        test = f"({test}) and {uniform_condition(scope)}"
+    lines = [f"{name} = None", "try:", *indent(_raise_if(test, raised))]
     lines += [f"except {raised} as error:", f"    {name} = error"]
     if scope.defect():
         return [*lines, f"if {name} is None:", *indent(trace(scope))]

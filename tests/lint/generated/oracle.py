@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import CodeType
-from typing import Literal
+from types import CodeType, FrameType
+from typing import Any, Literal
 
 from tests.lint.generated.stubs import builtins_for
 from tests.lint.generated.world import OutOfBudget, ProgramError, Rank, combine
@@ -32,6 +32,8 @@ LARGE = re.compile(r"(?:==|<|>|//) [5-8]\b")
 SEVERITY: tuple[Verdict, ...] = ("match", "grey", "mismatch", "invalid")
 RAISED_BY_PROGRAMS = frozenset({"ValueError", "RuntimeError", "OSError", "StepError", "StopRun"})
 MAX_ROUNDS = 400
+FILENAME = "generated.py"
+TraceFunction = Callable[[FrameType, str, Any], Any]
 FINAL = "destroy_process_group"
 
 
@@ -73,7 +75,7 @@ def settings(source: str) -> Iterator[Setting]:
 
 def judge(source: str) -> Outcome:
     """The worst outcome over all settings; stops at the first mismatch."""
-    code = compile(source, "generated.py", "exec")
+    code = compile(source, FILENAME, "exec")
     worst: Outcome | None = None
     for setting in settings(source):
         outcome = run_setting(code, setting)
@@ -83,6 +85,27 @@ def judge(source: str) -> Outcome:
             break
     assert worst is not None
     return worst
+
+
+def reached(source: str) -> frozenset[int]:
+    """The lines that some rank executes in some setting; slow, for a closer look only."""
+    code = compile(source, FILENAME, "exec")
+    lines: set[int] = set()
+
+    def trace(frame: FrameType, event: str, _arg: object) -> TraceFunction | None:
+        if frame.f_code.co_filename != FILENAME:
+            return None
+        lines.add(frame.f_lineno)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for setting in settings(source):
+            run_setting(code, setting)
+    finally:
+        sys.settrace(before)
+    return frozenset(lines)
 
 
 def run_setting(code: CodeType, setting: Setting) -> Outcome:

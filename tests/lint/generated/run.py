@@ -69,7 +69,7 @@ def describe(source: str) -> None:
         "linter:",
         ", ".join(f"{r.code}@{r.row}" for r in reports) or "nothing",
         "->",
-        kind_of(outcome, reports),
+        kind_of(source, outcome, reports),
     )
     print()
 
