@@ -20,7 +20,6 @@ SAMPLE = [
     "contextlib",
     "dataclasses",
     "inspect",
-    "pathlib",
     "typing",
 ]
 
