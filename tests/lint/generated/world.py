@@ -21,8 +21,8 @@ class OutOfBudget(BaseException):
     """The script made more collective calls than any generated script may."""
 
 
-class ProgramError(Exception):
-    """The script broke a rule of the real library: it is no valid program of the fragment."""
+class ProgramError(BaseException):
+    """The script broke a rule of the real library; no handler of the script may hide that."""
 
 
 @dataclass(slots=True)
