@@ -250,7 +250,37 @@ def compare(operator: str, left: Value, right: Value) -> Value:
             return _none_test_of_choice(operator, left)
         if left.tag in _NEVER_NONE or (is_const(left) and left.data[0] is not None):
             return FALSE if operator == "is" else TRUE
-    return fold(expression(operator, (left, right)))
+    launched = _launch_test(operator, left, right)
+    if launched is not None:
+        return launched
+    result = fold(expression(operator, (left, right)))
+    if result.taint and (right.key == NONE.key or left.key == NONE.key):
+        return retaint(result, existence(result.taint))
+    return result
+
+
+_RANKS = frozenset({"rank", "local_rank", "node_rank"})
+
+
+def existence(taint: Taints) -> Taints:
+    """Reasons that also decide whether something is there, or of which type it is, not only its contents."""
+    return frozenset(t for t in taint if t.kind not in ("data", "synced", "random", "time", "order"))
+
+
+def _launch_test(operator: str, left: Value, right: Value) -> Value | None:
+    """``rank != -1``, ``rank >= 0``, ``rank is None``: whether there is a launcher, the same on every rank."""
+    if left.tag not in _RANKS or not is_const(right):
+        return None
+    number = right.data[0]
+    if number is None and operator in ("is", "is not", "==", "!="):
+        return symbol(("launched", operator in ("is not", "!=")))
+    if not isinstance(number, int) or isinstance(number, bool):
+        return None
+    if (number < 0 and operator in ("!=", ">")) or (number == 0 and operator == ">="):
+        return symbol(("launched", True))
+    if (number < 0 and operator in ("==", "<=")) or (number == 0 and operator == "<"):
+        return negate(symbol(("launched", True)))
+    return None
 
 
 def _none_test_of_choice(operator: str, value: Value) -> Value:
@@ -336,7 +366,9 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
     ]
     if not any(isinstance(v, ast.FormattedValue) for v in node.values):
         return constant(text_of(node))
-    return expression("format", parts)
+    value = expression("format", parts)
+    return retaint(value, frozenset(t for t in value.taint if t.kind != "time"))
+
 
 def _starred(frame: Frame, node: ast.Starred) -> Value:
     return evaluate(frame, node.value)

@@ -24,6 +24,9 @@ from .frame import Frame
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
 _SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map"})
 _PURE_EVALUABLE = frozenset({"min", "max", "sum", "len", "range", "abs"})
+_CONSUMING = frozenset(
+    {"list", "tuple", "set", "sorted", "sum", "min", "max", "any", "all", "dict", "frozenset", "next"}
+)
 _RANKISH = frozenset({"rank", "local_rank", "node_rank", "world"})
 
 
@@ -79,6 +82,11 @@ def call_builtin(
     frame: Frame, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """A built-in function."""
+    if args and args[0].tag == "generator" and name in _CONSUMING:
+        from .loops import consume
+
+        consume(frame, node, args[0], lambda _value: None, text_of(node))
+        args = [symbol(("consumed", frame.place(node)), args[0].taint), *args[1:]]
     if name in _PASS_THROUGH and len(args) == 1:
         return _convert(name, args[0])
     if name == "len" and len(args) == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..traces.nodes import Branch, Call, Jump, Loop, Tree, Yielded
 from ..values.value import (
@@ -24,9 +24,12 @@ from ..values.value import (
 from .assignment import assign
 from .containers import element_of, trip_taint
 from .expressions import evaluate, text_of, truthiness
-from .frame import Frame, LoopFrame
+from .frame import Frame, LoopFrame, YieldHook
 from .state import State, join, same, widen
 from .statements import execute_block
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
 
 MAX_ROUNDS = 4
 
@@ -227,27 +230,78 @@ def _taint_changed(state: State, head: State, frame: Frame, trip: Taints, label:
 
 def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, generator: Value) -> None:
     """A for loop over a project generator: the body runs at each yield."""
-    from .machine import BudgetExceeded, return_value
+
+    def body(value: Value) -> None:
+        assign(frame, node.target, value)
+        execute_block(frame, node.body)
+
+    if not consume(frame, node, generator, body, text_of(node.iter)):
+        _opaque_for(frame, node, generator)
+        return
+    if frame.state is not None:
+        execute_block(frame, node.orelse)
+
+
+def consume(
+    frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value], None], text: str
+) -> bool:
+    """Run a project generator to its end, with ``body`` at each yield; False where it is not followed."""
+    from .machine import BudgetExceeded, FollowExceeded, return_value
     from .parameters import bind_arguments
 
     info, closure, receiver, args, kwargs = generator.data
     machine = frame.machine
     if info in machine.stack or len(machine.stack) > 8:
-        _opaque_for(frame, node, generator)
-        return
+        return False
     inner = Frame(machine, info.module, info, State({}, frame.live.heap), frame.depth + 1, enclosing=closure)
     if closure is None and info.parent is not None:
         inner.enclosing = machine.enclosing_frame(info.parent)
     bind_arguments(inner, info, receiver, list(args), dict(kwargs), False)
     loop = LoopFrame(len(frame.path))
     frame.loops.append(loop)
+    inner.yield_hook = _at_yield(frame, node, loop, body, info)
+    machine.stack.append(info)
+    machine.followed.add(id(info))
+    out_of_budget = False
+    try:
+        with inner.collecting() as nodes:
+            try:
+                execute_block(inner, info.body)
+            except BudgetExceeded:
+                out_of_budget = True
+            except FollowExceeded:
+                machine.truncated = True
+                inner.state = None
+    finally:
+        machine.stack.pop()
+        frame.loops.pop()
+    _, state = return_value(inner, inner.place(info.node))
+    if frame.state is not None and state is not None:
+        frame.state = State(frame.state.variables, state.heap)
+    for broken, taint in loop.breaks:
+        frame.state = join(broken, frame.state, symbol((frame.place(node), "break"), taint), taint)
+    if nodes:
+        frame.out.append(Call(frame.place(node), info.qualname, nodes, text, "generator"))
+    if out_of_budget:
+        raise BudgetExceeded
+    return True
 
-    def at_yield(running: Frame, value: Value, where: ast.AST) -> Value:
+
+def _at_yield(
+    frame: Frame, node: ast.AST, loop: LoopFrame, body: Callable[[Value], None], info: FunctionInfo
+) -> YieldHook:
+    """What runs in the consumer while the generator is suspended."""
+    machine = frame.machine
+
+    def hook(running: Frame, value: Value, where: ast.AST) -> Value:
         frame.state = State(frame.live.variables if frame.state else {}, running.live.heap)
         first = frame.state.copy()
-        with frame.collecting() as nodes:
-            assign(frame, node.target, value)
-            execute_block(frame, node.body)
+        machine.stack.remove(info)
+        try:
+            with frame.collecting() as nodes:
+                body(value)
+        finally:
+            machine.stack.append(info)
         running.out.append(Yielded(frame.place(node), nodes, "for"))
         for state, taint in loop.continues:
             frame.state = join(state, frame.state, symbol(("continue", frame.place(node)), taint), taint)
@@ -261,30 +315,7 @@ def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, generator: V
                 running.state = State(running.state.variables, frame.state.heap)
         return NONE
 
-    inner.yield_hook = at_yield
-    machine.stack.append(info)
-    machine.followed.add(id(info))
-    out_of_budget = False
-    try:
-        with inner.collecting() as nodes:
-            try:
-                execute_block(inner, info.body)
-            except BudgetExceeded:
-                out_of_budget = True
-    finally:
-        machine.stack.pop()
-        frame.loops.pop()
-    _, state = return_value(inner, inner.place(info.node))
-    if frame.state is not None and state is not None:
-        frame.state = State(frame.state.variables, state.heap)
-    for broken, taint in loop.breaks:
-        frame.state = join(broken, frame.state, symbol((frame.place(node), "break"), taint), taint)
-    if nodes:
-        frame.out.append(Call(frame.place(node), info.qualname, nodes, text_of(node.iter), "generator"))
-    if out_of_budget:
-        raise BudgetExceeded
-    if frame.state is not None:
-        execute_block(frame, node.orelse)
+    return hook
 
 
 def _opaque_for(frame: Frame, node: ast.For | ast.AsyncFor, iterated: Value) -> None:

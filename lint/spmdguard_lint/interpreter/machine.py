@@ -173,7 +173,9 @@ class Machine:
         with frame.collecting() as out:
             try:
                 execute_block(frame, module.tree.body)
-            except (BudgetExceeded, FollowExceeded, RecursionError):
+            except FollowExceeded:
+                self.truncated = True
+            except (BudgetExceeded, RecursionError):
                 self.exceeded = True
             finally:
                 self.module_frame = None
@@ -191,7 +193,9 @@ class Machine:
             try:
                 execute_block(frame, function.body)
                 finish_hook(frame, function)
-            except (BudgetExceeded, FollowExceeded, RecursionError):
+            except FollowExceeded:
+                self.truncated = True
+            except (BudgetExceeded, RecursionError):
                 self.exceeded = True
             finally:
                 self.stack.clear()
@@ -210,7 +214,9 @@ class Machine:
             try:
                 inline_call(frame, enter, receiver, [], {}, enter.node)
                 inline_call(frame, leave, receiver, [NONE, NONE, NONE], {}, leave.node)
-            except (BudgetExceeded, FollowExceeded, RecursionError):
+            except FollowExceeded:
+                self.truncated = True
+            except (BudgetExceeded, RecursionError):
                 self.exceeded = True
         return out
 
@@ -257,8 +263,11 @@ def return_value(frame: Frame, place: Place) -> tuple[Value, State | None]:
     if not outcomes:
         return symbol(("never", place)), None
     value, state = outcomes[-1][1], outcomes[-1][2]
+    decisions = {(condition.key, taken) for path, _, _ in outcomes for condition, taken in path}
     for path, earlier, earlier_state in reversed(outcomes[:-1]):
-        condition = conjunction(path, place)
+        # a test whose other answer never returns (a fatal precondition) tells no outcomes apart
+        telling = tuple(step for step in path if (step[0].key, not step[1]) in decisions)
+        condition = conjunction(telling or path, place)
         value = choice(condition, earlier, value)
         state = join(earlier_state, state, condition) or state
     return value, state

@@ -79,7 +79,7 @@ def _either_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable
 
 def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
     """``@contextmanager``: the body runs where the generator yields."""
-    from .machine import BudgetExceeded, return_value
+    from .machine import BudgetExceeded, FollowExceeded, return_value
     from .parameters import bind_arguments
 
     function, args, kwargs = manager.data
@@ -121,6 +121,9 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
                 execute_block(inner, info.body)
             except BudgetExceeded:
                 out_of_budget = True
+            except FollowExceeded:
+                machine.truncated = True
+                inner.state = None
     finally:
         machine.stack.pop()
     _, state = return_value(inner, inner.place(info.node))

@@ -217,7 +217,7 @@ class Reader:
 
     def counts(self, node: Op) -> bool:
         """Whether an operation takes part in collective traces."""
-        if node.kind == "point-to-point":
+        if node.kind == "point-to-point" or node.name.startswith("init_"):
             return False
         return self.subgroups or self.group_key(node) is None
 
