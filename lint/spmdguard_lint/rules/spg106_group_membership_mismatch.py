@@ -89,6 +89,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _unequal_groups(analysis: Analysis) -> Iterable[Finding]:
     """Calls that make a group of other ranks on each rank."""
     for root in analysis.roots:
+        if root.contents.ops.isdisjoint(NEW_GROUP):
+            continue
         for step in steps(root.tree):
             op = step.node
             if not isinstance(op, Op) or op.name not in NEW_GROUP:

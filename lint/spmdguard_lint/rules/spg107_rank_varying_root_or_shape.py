@@ -76,6 +76,8 @@ _KINDS = ("rank", "group-rank", "time", "random", "order", "data", "filesystem")
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Operations whose root or operator differs between the ranks that reach them."""
     for root in analysis.roots:
+        if not root.contents.ops:
+            continue
         for step in steps(root.tree):
             if isinstance(step.node, Op) and step.node.kind == "collective":
                 yield from _judge(step, step.node)

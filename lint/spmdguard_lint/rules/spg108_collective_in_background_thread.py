@@ -83,6 +83,8 @@ HELP = "call it in the main thread, or give the thread a process group of its ow
 def check(analysis: Analysis) -> Iterable[Finding]:
     """The first operation of each thread that is started."""
     for root in analysis.roots:
+        if "thread" not in root.contents.regions:
+            continue
         for step in steps(root.tree):
             thread = step.node
             if not isinstance(thread, Region) or thread.kind != "thread":

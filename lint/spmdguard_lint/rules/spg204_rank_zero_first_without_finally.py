@@ -76,6 +76,8 @@ HELP = "put the second barrier into `finally`, or use `main_process_first()`"
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Pairs of barriers under complementary conditions with unprotected work between them."""
     for root in analysis.roots:
+        if not root.contents.by_rank or not root.contents.ops:
+            continue
         for tree, path in blocks(root.tree):
             for first, second, work in _pairs(root, tree):
                 message = (

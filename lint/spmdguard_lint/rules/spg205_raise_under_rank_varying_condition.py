@@ -44,10 +44,11 @@ def train(model, loader):
 
 ## Known limits
 A `raise` that its own function catches is followed to the handler. Checks that are the same on every rank
-(arguments, configuration, the world size) are no findings. An `assert` is reported with certainty
-`possible` only. A launcher that kills all ranks when one fails (torchrun does, after some seconds) turns
-the hang into a late end; the finding is still worth reading, since the message of the failing rank is
-then the last to be seen.
+(arguments, configuration, the world size) are no findings. Preconditions that ask the file system, the
+environment or a caught exception end all ranks alike as a rule: their certainty is `possible`. An
+`assert` is reported with certainty `possible` only. A launcher that kills all ranks when one fails
+(torchrun does, after some seconds) turns the hang into a late end; the finding is still worth reading,
+since the message of the failing rank is then the last to be seen.
 
 ## Fix safety
 No fix: the agreement costs a collective.
@@ -62,7 +63,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..model import Finding
+from ..model import Certainty, Finding
 from .registry import rule
 from .support import from_divergence
 from .support_claims import awaited, claimed, where
@@ -77,6 +78,7 @@ RULE = rule(
     status="stable",
     page=__doc__,
 )
+_TELLING = ("rank", "group-rank", "data", "time", "signal")  # else a precondition that ends all ranks alike
 HELP = "share the verdict before raising (all_reduce a flag), or defer the error with `@rank_local`"
 
 
@@ -85,4 +87,6 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for divergence in claimed(analysis.divergences, RULE.code):
         others = awaited(divergence)
         message = f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {others}"
-        yield from_divergence(RULE, divergence, message, HELP)
+        telling = any(taint.kind in _TELLING for taint in divergence.taints)
+        certainty: Certainty | None = None if telling else "possible"
+        yield from_divergence(RULE, divergence, message, HELP, certainty=certainty)

@@ -83,6 +83,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for divergence in claimed(analysis.divergences, RULE.code):
         yield _in_handler(divergence)
     for root in analysis.roots:
+        if not root.contents.ops:
+            continue
         for step in steps(root.tree):
             if isinstance(step.node, Try) and step.node.form == "try" and step.node.final:
                 yield from _in_finally(step, step.node)

@@ -73,6 +73,8 @@ HELP = "move the collective out of the rank-local part, or declare the function 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Operations in deferred regions, and in functions that are declared rank-local but never called."""
     for root in analysis.roots:
+        if not root.contents.ops:
+            continue
         for step in steps(root.tree):
             if not isinstance(step.node, Op) or step.node.kind == "point-to-point":
                 continue

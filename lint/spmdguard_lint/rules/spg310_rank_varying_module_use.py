@@ -2,14 +2,14 @@
 # rank-varying-module-use (SPG310)
 
 ## What it does
-Finds branches in the `forward` of a module that decide, by what is in the input, whether a submodule takes part;
-where the module is wrapped for gradient synchronisation or for sharded parameters.
+Finds branches in the `forward` of a module that decide, by what is in the input, whether a submodule
+takes part; where the module is wrapped for gradient synchronisation or for sharded parameters.
 
 ## Why is this bad
-DistributedDataParallel expects a gradient for every parameter from every rank: a head that one rank left out
-keeps the others waiting in `backward()`. With FSDP and ZeRO-3 the parameters themselves are gathered when the
-submodule runs, by all ranks together. An empty selection, an expert without tokens or a dropped layer on one
-rank is enough.
+DistributedDataParallel expects a gradient for every parameter from every rank: a head that one rank left
+out keeps the others waiting in `backward()`. With FSDP and ZeRO-3 the parameters themselves are gathered
+when the submodule runs, by all ranks together. An empty selection, an expert without tokens or a dropped
+layer on one rank is enough.
 
 ## Example
 ```python
@@ -63,15 +63,16 @@ def build():
 or tell DDP: `find_unused_parameters=True`. With ZeRO-3, name the class to `set_z3_leaf_modules`.
 
 ## Known limits
-Looked at where class and wrapper stand in one file. Conditions on a derived tensor's values count; conditions
-on configuration, shapes and the presence of an argument do not. A file that sets `find_unused_parameters=True`
-or names the class to `set_z3_leaf_modules` is left alone.
+Looked at where class and wrapper stand in one file. Conditions on a derived tensor's values count;
+conditions on configuration, shapes and the presence of an argument do not. A file that sets
+`find_unused_parameters=True` or names the class to `set_z3_leaf_modules` is left alone.
 
 ## Fix safety
 No fix.
 
 ## References
-- [DistributedDataParallel: find_unused_parameters](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+- [DistributedDataParallel:
+  find_unused_parameters](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
 - [DeepSpeed: leaf modules](https://deepspeed.readthedocs.io/en/latest/zero3.html)
 """
 

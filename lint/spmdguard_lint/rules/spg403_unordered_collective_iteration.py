@@ -71,6 +71,8 @@ HELP = "iterate in an order that all ranks share: `sorted(...)` around the set"
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Loops over unordered items with collectives in the body, then divergences that an order decides."""
     for root in analysis.roots:
+        if not root.contents.ops or not root.contents.num_loops:
+            continue
         for step in steps(root.tree):
             node = step.node
             if not isinstance(node, Loop) or not node.order:

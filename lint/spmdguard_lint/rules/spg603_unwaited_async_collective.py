@@ -45,7 +45,7 @@ No fix: where the wait belongs decides what overlaps with what.
 
 ## References
 - [torch.distributed: synchronous and asynchronous
-  operations](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)
+operations](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)
 - MPI-CorrBench, class "MissingWait" and "Local concurrency"
 """
 
