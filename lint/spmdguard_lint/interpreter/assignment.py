@@ -26,7 +26,7 @@ def assign(frame: Frame, target: ast.AST, value: Value, *, weak: bool = True) ->
 
 
 def _assign_name(frame: Frame, target: ast.Name, value: Value) -> None:
-    if frame.machine.is_uniform_line(frame.module, target.lineno):
+    if frame.machine.says(frame.module, target.lineno, "uniform"):
         value = retaint(value, NO_TAINT, NO_TAINT if value.trip else value.trip)
         if value.tag in ("rank", "local_rank", "expr", "ite"):
             value = symbol(("uniform", frame.place(target)))

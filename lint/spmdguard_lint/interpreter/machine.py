@@ -114,9 +114,9 @@ class Machine:
             return self.configured_function(value.data[0])
         return self.configured_name(value.data[0]) if value.tag == "ext" else None
 
-    def is_uniform_line(self, module: Module, row: int) -> bool:
-        """Whether the user vouches for an assignment (``# spmdguard: uniform``)."""
-        return b"spmdguard:" in module.source.content and module.source.comments.says(row, "uniform")
+    def says(self, module: Module, row: int, word: str) -> bool:
+        """Whether the user says ``# spmdguard: uniform`` of an assignment, or ``protocol`` of a branch."""
+        return b"spmdguard:" in module.source.content and module.source.comments.says(row, word)
 
     def is_signal_handler(self, cls: Any, name: str) -> bool:
         """Whether a method is registered as a signal handler somewhere in its class."""

@@ -79,7 +79,11 @@ def branch(
     else_nodes, else_state = run_arm(frame, before.copy(), condition, False, orelse)
     frame.state = join(then_state, else_state, condition)
     if then_nodes or else_nodes:
-        frame.out.append(Branch(frame.place(node), condition, then_nodes, else_nodes, form, text))
+        place = frame.place(node)
+        judged = condition
+        if form == "if" and frame.machine.says(frame.module, place.row, "protocol"):
+            judged = symbol(("protocol", place))  # what the arms do is taken to be matched elsewhere
+        frame.out.append(Branch(place, judged, then_nodes, else_nodes, form, text))
     if then_state is None and else_state is not None:
         frame.path.append((condition, False))
     elif else_state is None and then_state is not None:
