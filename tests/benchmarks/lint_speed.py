@@ -13,6 +13,7 @@ framework followed by an opening parenthesis (``COLLECTIVE_CALL`` below).
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import re
 import subprocess
@@ -76,8 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.fixit = args.fixit or make_tool("fixit", args.venvs)
         args.torchfix = args.torchfix or make_tool("torchfix", args.venvs)
     with ExitStack() as stack:
-        for folder in measure.packages(args, stack):
-            report(folder, args)
+        folders = measure.packages(args, stack)
+        rounds = [measure_package(folder, args) for folder in folders]
+    if len(rounds) > 1:
+        print("\n## all packages together")
+        print_table([total(parts) for parts in zip(*rounds, strict=True)])
     return 0
 
 
@@ -91,27 +95,46 @@ def make_tool(name: str, folder: Path) -> Path:
     return command
 
 
-def report(folder: Path, args: argparse.Namespace) -> None:
+def measure_package(folder: Path, args: argparse.Namespace) -> list[Sample]:
     """Measure one package in rounds and print its medians."""
     files = measure.python_files(folder)
     collective = [path for path in files if COLLECTIVE_CALL.search(path.read_bytes())]
     lines = sum(path.read_bytes().count(b"\n") for path in files)
     print(f"\n## {folder.name}: {len(files)} files, {lines} lines, {len(collective)} files name a collective")
     samples = [one_round(folder, files, collective, args, number) for number in range(args.rounds)]
+    print_table(samples)
+    return samples
+
+
+def total(parts: Sequence[Sample]) -> Sample:
+    """The sum of one round over several packages."""
+    sums = {}
+    for field in dataclasses.fields(Sample):
+        values = [getattr(part, field.name) for part in parts]
+        sums[field.name] = None if None in values else sum(values)
+    return Sample(**sums)
+
+
+def print_table(samples: Sequence[Sample]) -> None:
+    """Medians over the rounds, and of the ratios paired within a round."""
     rows: list[Sequence[object]] = []
-    for label, cost in (
-        ("spmdguard lint", lambda s: s.lint_s),
-        ("libcst.parse_module, all files", lambda s: s.parse_s),
-        ("libcst.parse_module, collective files", lambda s: s.parse_collective_s),
-        ("fixit lint", lambda s: s.fixit_s),
-        ("torchfix", lambda s: s.torchfix_s),
-    ):
-        values = [cost(sample) for sample in samples]
+    for label, name in LABELS:
+        values = [getattr(sample, name) for sample in samples]
         if None in values or not any(values):
             continue
-        ratio = "-" if args.without_linter else measure.median(s.lint_s / cost(s) for s in samples)
+        ratios = [sample.lint_s / value for sample, value in zip(samples, values, strict=True)]
+        ratio = measure.median(ratios) if any(ratios) else "-"
         rows.append((label, measure.median(values), min(values), max(values), ratio))
     print(measure.table(("CPU seconds of", "median", "least", "most", "linter / this"), rows), flush=True)
+
+
+LABELS = (
+    ("spmdguard lint", "lint_s"),
+    ("libcst.parse_module, all files", "parse_s"),
+    ("libcst.parse_module, collective files", "parse_collective_s"),
+    ("fixit lint", "fixit_s"),
+    ("torchfix", "torchfix_s"),
+)
 
 
 def one_round(
