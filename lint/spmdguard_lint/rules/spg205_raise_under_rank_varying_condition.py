@@ -44,8 +44,8 @@ def train(model, loader):
 
 ## Known limits
 A `raise` that its own function catches is followed to the handler. Checks that are the same on every rank
-(arguments, configuration, the world size) are no findings. Preconditions that ask the file system, the
-environment or a caught exception end all ranks alike as a rule: their certainty is `possible`. An
+(arguments, configuration, the world size) are no findings. Preconditions that ask the clock, the file
+system, the environment or a caught exception end all ranks alike as a rule: their certainty is `possible`. An
 `assert` is reported with certainty `possible` only. A launcher that kills all ranks when one fails
 (torchrun does, after some seconds) turns the hang into a late end; the finding is still worth reading,
 since the message of the failing rank is then the last to be seen.
@@ -78,7 +78,7 @@ RULE = rule(
     status="stable",
     page=__doc__,
 )
-_TELLING = ("rank", "group-rank", "data", "time", "signal")  # else a precondition that ends all ranks alike
+_TELLING = ("rank", "group-rank", "data", "signal")  # else a precondition that ends all ranks alike
 HELP = "share the verdict before raising (all_reduce a flag), or defer the error with `@rank_local`"
 
 

@@ -63,6 +63,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from ..traces.divergence import variance
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try
+from ..values.evaluate import rank_dependent
 from .registry import rule
 from .support import from_divergence, operation_text, site
 from .support_claims import claimed, meets_in_handler
@@ -149,6 +150,8 @@ def _scan(tree: Tree, fault: Node | None, certain: bool) -> tuple[Node, Op] | No
             continue
         for _part, child in parts(node):
             found = _scan(child, fault, certain)
+            if isinstance(node, Branch) and rank_dependent(node.condition) and isinstance(found, tuple):
+                found = found[0]  # what only some ranks call is not what all the others wait in
             if not isinstance(found, tuple) and found is not None and isinstance(node, Loop):
                 found = _scan(child, found, certain)
             if isinstance(found, tuple):
