@@ -110,10 +110,12 @@ def rank_local(
 
 def _decorate_rank_local(fn: Callable[..., Any], work: RankLocalWork) -> Callable[..., Any]:
     """The hot path: about 1 us over the plain call."""
-    name, default, thread = work.name, work.default, region.thread
+    name, default, everywhere, thread = work.name, work.default, work.only is None, region.thread
 
     @functools.wraps(fn)
     def rank_local_call(*args: Any, **kwargs: Any) -> Any:
+        if not (everywhere or work.begin()):
+            return default
         regions = thread.regions
         depth = len(regions)
         switched = False
@@ -133,14 +135,7 @@ def _decorate_rank_local(fn: Callable[..., Any], work: RankLocalWork) -> Callabl
         finally:
             del caught
 
-    if work.only is None:
-        return rank_local_call
-
-    @functools.wraps(fn)
-    def rank_local_call_where_due(*args: Any, **kwargs: Any) -> Any:
-        return rank_local_call(*args, **kwargs) if work.begin() else default
-
-    return rank_local_call_where_due
+    return rank_local_call
 
 
 @overload

@@ -120,28 +120,21 @@ class RanksMissing(SpmdguardError):
 
 
 class RanksOutOfStep(SpmdguardError):
-    """Ranks met in ``sync_should_stop`` at different calls."""
+    """Ranks met in ``sync_should_stop`` at different calls, or one of them in another collective."""
 
-    def __init__(
-        self, *, operation: str, smallest: int, largest: int, own: int, rank: int, place: str
-    ) -> None:
+    def __init__(self, *, operation: str, own: int, other: int, rank: int, place: str) -> None:
         self.operation = operation
-        self.smallest = smallest
-        self.largest = largest
         self.own = own
+        self.other = other
         self.rank = rank
         self.place = place
 
     def describe(self) -> dict[str, str]:
-        known = 0 < self.smallest <= self.largest < 2**31
-        saw = (
-            f"call numbers from {self.smallest} to {self.largest}; rank {self.rank} is at call {self.own}"
-            if known
-            else f"another collective answered rank {self.rank} at call {self.own}"
-        )
         return {
             "title": f"ranks are out of step in {self.operation}",
-            "saw": saw,
+            "saw": f"rank {self.rank} at call {self.own} met another rank at call {self.other}"
+            if 0 < self.other < self.own + 1000
+            else f"another collective answered rank {self.rank} at call {self.own}",
             "where": self.place,
             "do": f"call {self.operation} once a step on every rank, outside rank-dependent branches",
         }

@@ -64,7 +64,7 @@ def share_failures(operation: str, failure: str = "", group: Any = None) -> dict
     if channel is None:
         return {world().rank(): failure} if failure else {}
     latch().num_begun += 1
-    anyone = meet(operation, channel, lambda: channel.max_int32((int(bool(failure)), 0, 0))[0])
+    anyone = meet(operation, channel, lambda: channel.max_int32(int(bool(failure))))
     if not anyone:
         return {}
     texts = meet(operation, channel, lambda: channel.gather_texts(failure))

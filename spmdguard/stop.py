@@ -1,7 +1,7 @@
 """Agree on stopping: one int32 MAX all_reduce on CPU memory a step; texts travel only after a true verdict.
 
-The three numbers of an agreement are the flag, the call number and the negated call number: the maximum of
-the last two tells whether all ranks are at the same call, at no extra cost.
+The number that ranks reduce is the call number, with a high bit where the rank asks to stop: the maximum also
+tells a rank that is behind, or that met another collective, that it is out of step, at no extra cost.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ __all__ = ["StopReason", "stop_reason", "sync_should_stop"]
 
 logger = logging.getLogger("spmdguard")
 _NAME = "sync_should_stop"
+_ASKED = 2**30
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,19 @@ class StopState:
         self.reason: StopReason | None = None
         self.last_true: int | None = None
         self.told = False
+        self._last_channel: Channel | None = None
+        self._last = self.alone
 
     def find(self, channel: Channel | None) -> _GroupState:
         """The counters of a channel, or of the single process."""
         if channel is None:
             return self.alone
+        if channel is self._last_channel:
+            return self._last
         known = self.by_channel.get(channel)
         if known is None:
             known = self.by_channel[channel] = _GroupState()
+        self._last_channel, self._last = channel, known
         return known
 
 
@@ -156,22 +161,24 @@ def sync_should_stop(
 def _agree(channel: Channel, number: int, asked: bool) -> bool:
     started_s = time.monotonic()
     try:
-        agreed = channel.max_int32((asked, number, -number))
+        agreed = channel.max_int32(_encode(number, asked))
     except Exception as exc:
         raise explain(_NAME, channel, exc, started_s) from exc
     return _read(channel, agreed, number)
 
 
-def _read(channel: Channel, agreed: Sequence[int], number: int) -> bool:
-    """The verdict, where every rank was at the same call."""
-    flag, largest, smallest = agreed
-    if largest == number and smallest == -number:
-        return flag == 1
+def _encode(number: int, asked: bool) -> int:
+    return number % _ASKED | (_ASKED if asked else 0)
+
+
+def _read(channel: Channel, agreed: int, number: int) -> bool:
+    """The verdict, where every rank was at the same call as far as this one can see."""
+    if agreed % _ASKED == number % _ASKED and agreed >= 0:
+        return agreed >= _ASKED
     error = RanksOutOfStep(
         operation=_NAME,
-        smallest=-smallest,
-        largest=largest,
         own=number,
+        other=agreed % _ASKED if agreed >= 0 else agreed,
         rank=channel.rank,
         place=format_place(find_user_frame()),
     )
@@ -190,7 +197,7 @@ def _agree_late(channel: Channel, known: _GroupState, asked: bool, overlap: bool
         return _agree(channel, known.num_agreements, asked)
     known.pending_number = known.num_agreements
     known.pending_text = _own_text() if asked else ""
-    known.pending = channel.start_max_int32((asked, known.num_agreements, -known.num_agreements))
+    known.pending = channel.start_max_int32(_encode(known.num_agreements, asked))
     return False
 
 

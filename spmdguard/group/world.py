@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from spmdguard.current import PerProcess
@@ -19,8 +20,8 @@ _LOCAL_RANK_VARIABLES = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_R
 class Pending(Protocol):
     """A begun agreement."""
 
-    def wait(self) -> Sequence[int]:
-        """The element-wise maximum over the ranks."""
+    def wait(self) -> int:
+        """The maximum over the ranks."""
         ...
 
 
@@ -30,11 +31,11 @@ class Channel(Protocol):
     rank: int
     ranks: Sequence[int]
 
-    def max_int32(self, values: Sequence[int]) -> Sequence[int]:
-        """Element-wise maximum over the ranks; the result is valid until the next call."""
+    def max_int32(self, value: int) -> int:
+        """The maximum over the ranks."""
         ...
 
-    def start_max_int32(self, values: Sequence[int]) -> Pending:
+    def start_max_int32(self, value: int) -> Pending:
         """Begin ``max_int32`` and return at once."""
         ...
 
@@ -98,17 +99,26 @@ def find_number(names: Sequence[str], environment: Mapping[str, str]) -> int | N
     return None
 
 
+def _nothing() -> None:
+    return
+
+
 class TorchWorld:
     """torch.distributed where it is initialised, else the launcher's environment, else a single process."""
 
     def __init__(self) -> None:
         self._channels: Any = None
+        self._seen: Callable[[], Any] = _nothing
+        self._rank = 0
 
     def rank(self) -> int:
         group = default_group()
-        if group is not None:
-            return int(group.rank())
-        return find_number(_RANK_VARIABLES, os.environ) or 0
+        if group is None:
+            return find_number(_RANK_VARIABLES, os.environ) or 0
+        if group is not self._seen():  # asking the group costs 1 us
+            self._rank = int(group.rank())
+            self._seen = weakref.ref(group)
+        return self._rank
 
     def local_rank(self) -> int:
         local = find_number(_LOCAL_RANK_VARIABLES, os.environ)

@@ -76,10 +76,17 @@ def test_ranks_that_died_are_named_at_once(zygote: Zygote) -> None:
         assert "sync_should_stop [2] rank 2 did not come" in ended[rank].out, ended.report()
 
 
-def test_ranks_at_different_calls_are_told(zygote: Zygote) -> None:
-    """A rank that is a call ahead is found out at the meeting itself."""
-    ended = zygote.run("agreeing:out_of_step", ranks=2)
-    assert ended[1].out == "2 3 2\n" or "missing" in ended[0].out, ended.report()
+@pytest.mark.parametrize(
+    ("how", "saw"),
+    [
+        ("a call ahead", "rank 1 at call 2 met another rank at call 3"),
+        ("another collective", "another collective answered rank 1 at call 2"),
+    ],
+)
+def test_ranks_at_different_calls_are_told(zygote: Zygote, how: str, saw: str) -> None:
+    """A rank that meets another call's number, or another collective's data, is told so at the meeting."""
+    ended = zygote.run("agreeing:out_of_step", ranks=2, how=how)
+    assert f"saw:   {saw}\n" == ended[1].out, ended.report()
 
 
 def test_main_process_goes_first(zygote: Zygote) -> None:
@@ -107,7 +114,7 @@ def test_main_process_first_survives_an_exception(zygote: Zygote, fail_on: int, 
 
 def test_only_a_rebuilt_group_may_resume(zygote: Zygote) -> None:
     """Communication resumes after the group was rebuilt, by the documented call, and not before."""
-    ended = zygote.run("agreeing:rebuild", ranks=2)
+    ended = zygote.run("agreeing:rebuild", ranks=2, agent_store=False)
     assert ended.codes == [0, 0], ended.report()
     for each in ended.ranks:
         note, same, new = each.out.splitlines()

@@ -32,6 +32,7 @@ class Launched:
 
 def torchrun(script: str, *argv: str, timeout_s: float, until: str = "", patience_s: float = 0.0) -> Launched:
     """Run an example on two ranks; end it ``patience_s`` after ``until`` was printed by both ranks."""
+    pytest.importorskip("torch")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command += ["--master-port", str(free_port()), str(EXAMPLES / script), *argv]
     with tempfile.TemporaryDirectory() as folder:

@@ -39,7 +39,7 @@ EXAMPLES: list[errors.SpmdguardError] = [
         failure="RuntimeError: timed out",
         elapsed_s=3.04,
     ),
-    errors.RanksOutOfStep(operation="sync_should_stop", smallest=4, largest=5, own=5, rank=0, place="t.py:9"),
+    errors.RanksOutOfStep(operation="sync_should_stop", own=4, other=5, rank=0, place="t.py:9"),
     errors.OtherRanksFailed(failures={2: "OSError: disk", 3: "KeyError: 1"}, place="end of the run"),
     errors.TeardownTimeout(timeout_s=30.0, rank=1),
 ]
@@ -108,9 +108,7 @@ def test_unknown_missing_ranks_are_admitted() -> None:
 
 def test_foreign_numbers_are_told_as_another_collective() -> None:
     """Numbers that no call could have are told as another collective's."""
-    garbage = errors.RanksOutOfStep(
-        operation="sync_should_stop", smallest=-3, largest=99, own=5, rank=0, place="t.py:9"
-    )
+    garbage = errors.RanksOutOfStep(operation="sync_should_stop", own=5, other=-99, rank=0, place="t.py:9")
     assert "another collective answered rank 0 at call 5" in str(garbage)
 
 

@@ -9,7 +9,7 @@ import pytest
 from .processes import Zygote
 
 pytestmark = pytest.mark.processes
-MECHANISMS = ("dispatch", "mode")
+MECHANISMS = ("generic-key", "pre-dispatch-key", "mode")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -60,10 +60,26 @@ def test_regions_do_not_leak(zygote: Zygote, mechanism: str) -> None:
     assert [expected, expected] == [each.out.splitlines() for each in ended.ranks]
 
 
-def test_tensor_work_in_regions_is_untouched(zygote: Zygote) -> None:
+@pytest.mark.parametrize("mechanism", MECHANISMS[:2])
+def test_tensor_work_in_regions_is_untouched(zygote: Zygote, mechanism: str) -> None:
     """Operators, higher-order operators, autograd, transforms, compile and export work in a region."""
-    ended = zygote.run("guarding:tensor_work", ranks=1, timeout_s=100)
+    ended = zygote.run(
+        "guarding:tensor_work", ranks=1, timeout_s=100, env={"SPMDGUARD_REGION_GUARD": mechanism}
+    )
     assert ended.codes == [0], ended.report()
     lines = ended[0].out.splitlines()
     assert len(lines) == 9
     assert [line for line in lines if not line.endswith(": ran None")] == []
+
+
+def test_the_fast_mechanism_is_chosen(zygote: Zygote) -> None:
+    """On this torch the guard that costs nothing is chosen without being asked for."""
+    ended = zygote.run("guarding:chosen_mechanism", ranks=1)
+    assert ended[0].out == "generic-key\n", ended.report()
+
+
+def test_an_unknown_mechanism_is_told(zygote: Zygote) -> None:
+    """A wrong SPMDGUARD_REGION_GUARD is a ValueError that shows it and what there is."""
+    ended = zygote.run("guarding:chosen_mechanism", ranks=1, env={"SPMDGUARD_REGION_GUARD": "magic"})
+    expected = "must be one of generic-key, pre-dispatch-key, mode, off; got 'magic'"
+    assert expected in ended[0].err, ended.report()

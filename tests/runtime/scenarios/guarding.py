@@ -195,3 +195,10 @@ def tensor_work() -> None:
         spmdguard.try_or_defer(do)
         say(f"{name}: {outcome()}")
     dist.destroy_process_group()
+
+
+def chosen_mechanism() -> None:
+    """Which mechanism the first region installs."""
+    with spmdguard.deferring("first region"):
+        pass
+    say(guard.installed)
