@@ -7,6 +7,7 @@ from .fact import Fact, TypeFacts
 
 _SEEN = varying("filesystem")
 _LISTED = varying("filesystem", raises_local=True, event="read")
+_LISTING = varying("filesystem", raises_local=True, event="list")
 _WALKED = varying("filesystem", event="list")
 _READ = local("read")  # of one file all ranks read the same
 _WRITE = local("write")
@@ -45,7 +46,7 @@ FUNCTIONS: dict[str, Fact] = {
     "os.path.getmtime": _LISTED,
     "os.access": _SEEN,
     "os.stat": _LISTED,
-    "os.listdir": _LISTED,
+    "os.listdir": _LISTING,
     "os.scandir": _WALKED,
     "os.walk": _WALKED,
     "glob.glob": _WALKED,

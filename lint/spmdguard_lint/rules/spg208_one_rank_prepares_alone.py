@@ -2,7 +2,7 @@
 # one-rank-prepares-alone (SPG208)
 
 ## What it does
-Finds downloads, unpacking of archives and other calls of the network that one rank makes while the others go
+Finds downloads and the unpacking of archives that one rank makes while the others go
 to the next collective, with nothing that tells them of a failure.
 
 ## Why is this bad
@@ -43,7 +43,7 @@ def fetch(url, path):
 ```
 
 ## Known limits
-Files that one rank reads or writes on its own disk are SPG201. A call is known for a download by its name
+Files that one rank reads or writes on its own disk, and other requests to a server, are SPG201. A call is known for a download by its name
 where its object is unknown.
 
 ## Fix safety
@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from ..model import Finding
 
 RULE = rule(code="SPG208", name="one-rank-prepares-alone", severity="warning", status="stable", page=__doc__)
-_EVENTS = frozenset({"download", "network", "upload"})
 _NAMES = re.compile(r"\b(download\w*|extractall|unpack_archive|urlretrieve|urlopen|snapshot_download)\(")
 
 
@@ -112,7 +111,7 @@ class _Preparations(Walk):
         self.found[node] = finding(
             RULE,
             node,
-            f"`{text}` may fail on the rank that makes it, and the others wait in `{operation.text}`",
+            f"`{text}` may fail on its rank alone, and the others wait in `{operation.text}`",
             "catch the error there and broadcast it, or keep it for later with `try_or_defer` and agree to stop",
             steps=[
                 (called.place, f"`{getattr(called, 'text', '')}` talks to others, or unpacks what they sent"),
@@ -135,7 +134,7 @@ def entered_call(where: Where | None) -> Call | None:
 
 
 def fetches(node: Event | Fallible) -> bool:
-    """Whether a call talks to another machine or unpacks what came from there."""
+    """Whether a call fetches from another machine or unpacks what came from there."""
     if isinstance(node, Event):
-        return node.name in _EVENTS
+        return node.name == "download"
     return bool(_NAMES.search(node.text))

@@ -54,6 +54,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..traces.files import parts_of
 from ..traces.nodes import Event
 from .support import source_text
 from .support_events import argument, every_node, finding
@@ -92,7 +93,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 def _sampler(analysis: Analysis, node: Event) -> Iterable[Finding]:
     seed = _seed(analysis, node)
-    own = reasons(seed, _OWN) if seed is not None else []
+    own = reasons(seed, _OWN) if seed is not None and not takes_rank_away(seed) else []
     if own:
         yield finding(
             RULE,
@@ -101,6 +102,15 @@ def _sampler(analysis: Analysis, node: Event) -> Iterable[Finding]:
             HELP,
             steps=[(taint.place, source_text(taint)) for taint in own[:2]],
         )
+
+
+def takes_rank_away(seed: Value) -> bool:
+    """Whether a seed that has the rank in it is freed from it by subtraction."""
+    return any(
+        part.tag == "expr" and part.data[0] == "-" and any(t.kind == "rank" for t in part.data[1][1].taint)
+        for part in parts_of(seed)
+        if part.tag != "expr" or len(part.data[1]) == 2
+    )
 
 
 def _seed(analysis: Analysis, node: Event) -> Value | None:

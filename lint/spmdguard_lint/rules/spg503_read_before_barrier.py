@@ -59,7 +59,7 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import READS, WRITES, Access, chain, components, inside, polls, shared
-from ..traces.nodes import Try
+from ..traces.nodes import Branch, Call, Jump, Try
 from ..traces.sequence import catches_all
 from .support_events import finding, reading
 
@@ -80,20 +80,31 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 def _races(root: Root) -> Iterator[Finding]:
     found = root.accesses
-    makers = [a for a in found if a.kind in WRITES and 0 < len(a.ranks) < 4 and made(a)]
+    makers = [a for a in found if a.kind in WRITES and 0 < len(a.ranks) < 4 and made(a) and goes_on(a)]
     if not makers:
         return
+    reported: set[Access] = set()
     for use in found:
         if polls(use.where) or expects_absence(use):
             continue
         for maker in makers:
-            if (
-                maker.index < use.index
-                and maker.node.place != use.node.place
-                and _unordered(maker, use, found)
-            ):
+            before = maker.index < use.index and maker.node.place != use.node.place
+            if before and maker not in reported and _unordered(maker, use, found):
+                reported.update(other for other in makers if set(made(other)) & set(made(maker)))
                 yield _report(maker, use)
                 break
+
+
+def goes_on(maker: Access) -> bool:
+    """Whether the rank that makes something goes on with the others instead of leaving there."""
+    for w in chain(maker.where):
+        if isinstance(w.node, Call):
+            return True
+        if isinstance(w.node, Branch):
+            arm = w.node.then if w.part == "then" else w.node.orelse
+            if any(isinstance(node, Jump) and node.kind in ("return", "raise", "exit") for node in arm):
+                return False
+    return True
 
 
 def _unordered(maker: Access, use: Access, found: list[Access]) -> bool:

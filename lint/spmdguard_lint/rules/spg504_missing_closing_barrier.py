@@ -81,7 +81,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 yield finding(
                     RULE,
                     node,
-                    f"`{node.text}` ends the checkpoint on one rank, and nothing makes the others wait for it",
+                    f"`{node.text}` ends the checkpoint on one rank, and the others do not wait for it",
                     "put a barrier behind it",
                     where=walk.ways.get(node),
                 )

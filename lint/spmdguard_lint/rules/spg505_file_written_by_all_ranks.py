@@ -56,7 +56,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import Access, appends, chain, components, inside, shared
+from ..traces.files import Access, appends, chain, components, in_open_file, inside, shared
 from ..traces.nodes import Branch, Call, Op, Region, Try
 from ..traces.sequence import calls_of
 from ..values.value import Value
@@ -137,7 +137,7 @@ def unguarded(access: Access) -> bool:
     node = access.node
     if any(v.tag == "const" and v.data[0] is True for k, v in node.keywords.items() if k != "weights_only"):
         return False
-    if appends(node) or "exists" in node.text:
+    if appends(node) or in_open_file(node) or "exists" in node.text:
         return False
     for w in chain(access.where):
         if isinstance(w.node, Branch) and any(word in w.node.text.lower() for word in _GUARDS):

@@ -33,7 +33,7 @@ def finish():
 
 ## Known limits
 A stored exception is recognised where it was bound by an `except` clause of the code read here; one that
-comes out of a list or a queue is not. What a library does after your function returns is not seen.
+comes out of a queue is not. What a library does after your function returns is not seen.
 
 ## Fix safety
 No fix.

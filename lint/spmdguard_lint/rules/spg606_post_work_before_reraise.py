@@ -20,10 +20,12 @@ def publish(path):
         out.write("done")
 
 def main():
+    lead = dist.get_rank() == 0
     dist.barrier()
     dist.destroy_process_group()
-    publish("result.txt")
-    raise_if_deferred_error()
+    if lead:
+        publish("result.txt")
+        raise_if_deferred_error()
 ```
 
 ## Use instead
@@ -36,10 +38,12 @@ def publish(path):
         out.write("done")
 
 def main():
+    lead = dist.get_rank() == 0
     dist.barrier()
     dist.destroy_process_group()
-    raise_if_deferred_error()
-    publish("result.txt")
+    if lead:
+        raise_if_deferred_error()
+        publish("result.txt")
 ```
 
 ## Known limits

@@ -58,18 +58,21 @@ No fix.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.nodes import Event, Fallible, Jump, Node, Op, Tree, Try
+from ..traces.nodes import Event, Fallible, Jump, Node, Op, Try
 from ..traces.sequence import Walk, Where, around
+from ..values.value import Place
 from .support_events import counts, every_node, finding, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
+    from ..names.functions import FunctionInfo
     from ..values.value import Value
 
 RULE = rule(
@@ -85,10 +88,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     communicating = {
         root.module.filename for root in analysis.roots if root.contents.ops - {"destroy_process_group"}
     }
-    handlers = signal_handlers(analysis)
-    for root in analysis.roots:
-        if id(root.function) in handlers and root.module.filename in communicating:
-            yield from _leaving_handler(root.tree)
+    for function in signal_handlers(analysis):
+        if function.module.filename in communicating:
+            yield from _leaving_handler(function)
     for root in reading(analysis):
         if "exit" in root.contents.jumps and root.contents.ops:
             walk = _Exits()
@@ -96,23 +98,39 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             yield from walk.found.values()
 
 
-def signal_handlers(analysis: Analysis) -> set[int]:
+def signal_handlers(analysis: Analysis) -> list[FunctionInfo]:
     """The functions that are installed as signal handlers."""
-    found: set[int] = set()
+    found: dict[int, FunctionInfo] = {}
     for root in analysis.roots:
         if "signal-handler" not in root.contents.events:
             continue
         for node in every_node(root.tree):
             if isinstance(node, Event) and node.name == "signal-handler":
-                found.update(id(v.data[0]) for v in node.args if v.tag == "func")
-    return found
+                found.update((id(v.data[0]), v.data[0]) for v in node.args if v.tag == "func")
+    return list(found.values())
 
 
-def _leaving_handler(tree: Tree) -> Iterator[Finding]:
-    for node in every_node(tree):
-        if isinstance(node, Jump) and node.kind == "exit" and is_success(node.value):
-            message = f"`{node.text}` in a signal handler tells the launcher that this rank has ended well"
-            yield finding(RULE, node, message, HELP_HANDLER)
+def _leaving_handler(function: FunctionInfo) -> Iterator[Finding]:
+    for call in ast.walk(function.node):
+        if isinstance(call, ast.Call) and _exits_well(call):
+            text = ast.unparse(call)
+            place = Place(
+                function.module.filename,
+                call.lineno,
+                call.col_offset,
+                call.end_lineno or call.lineno,
+                call.end_col_offset or call.col_offset,
+            )
+            message = f"`{text}` in a signal handler tells the launcher that this rank has ended well"
+            yield finding(RULE, Node(place), message, HELP_HANDLER)
+
+
+def _exits_well(call: ast.Call) -> bool:
+    """``sys.exit()``, ``exit(0)``, ``os._exit(0)`` or ``SystemExit(0)``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name not in ("exit", "_exit", "quit", "SystemExit"):
+        return False
+    return not call.args or (isinstance(call.args[0], ast.Constant) and call.args[0].value in (None, 0))
 
 
 def is_success(status: Value | None) -> bool:
@@ -140,10 +158,11 @@ class _Exits(Walk):
         return state
 
     def _matters(self, clause: Where, state: Hashable) -> bool:
-        """Whether other ranks may wait: the ranks have met, or meet in the body of the try or behind it."""
+        """Whether other ranks may wait: they have met, or it is files or communication that failed."""
         assert clause.handler is not None
         if _MEANT & set(clause.handler.names):
             return False
         if state == "met" or not isinstance(clause.node, Try):
             return True
-        return any(isinstance(inner, Op) and counts(inner) for inner in every_node(clause.node.body))
+        body = every_node(clause.node.body)
+        return any(inner.io if isinstance(inner, Fallible) else isinstance(inner, Op) for inner in body)

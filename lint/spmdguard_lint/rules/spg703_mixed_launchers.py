@@ -23,7 +23,7 @@ def worker(index):
     dist.barrier()
     dist.destroy_process_group()
 
-def main():
+if __name__ == "__main__":
     mp.spawn(worker, nprocs=2)
 ```
 

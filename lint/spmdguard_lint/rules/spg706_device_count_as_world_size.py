@@ -76,13 +76,18 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             world, rank = argument(node, 3, "world_size"), argument(node, 4, "rank")
             if world is None or rank is None or not is_device_count(world):
                 continue
-            if any(part.tag == "rank" for part in parts_of(rank)):
+            if any(part.tag == "rank" for part in parts_of(rank)) and launched(rank):
                 yield finding(
                     RULE,
                     node,
                     f"`{node.text}` takes the number of devices of this host for the size of the whole job",
                     "leave out `rank` and `world_size`: the launcher's environment has both",
                 )
+
+
+def launched(rank: Value) -> bool:
+    """Whether a rank comes out of a launcher's environment, and not from a parameter."""
+    return any("env" in taint.text or "get_rank" in taint.text for taint in rank.taint)
 
 
 def is_device_count(value: Value) -> bool:

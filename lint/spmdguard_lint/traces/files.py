@@ -28,7 +28,7 @@ _PRIVATE = ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporar
 Components = tuple[Hashable, ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class Access:
     """One file operation as the ranks come to it."""
 
@@ -156,6 +156,12 @@ def file_of(value: Value) -> Value:
     if value.tag == "extobj" and str(value.data[0]).startswith("io.") and isinstance(value.data[2], Value):
         return value.data[2]
     return value
+
+
+def in_open_file(node: Event) -> bool:
+    """Whether an operation works on a file that is open already."""
+    values = [node.receiver, *node.args] if node.receiver is not None else list(node.args)
+    return any(file_of(value) is not value for value in values)
 
 
 def components(value: Value) -> Components:

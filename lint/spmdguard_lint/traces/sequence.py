@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..values.evaluate import Valuation, rank_dependent, truth
-from ..values.value import Value
+from ..values.value import Value, symbol
 from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 from .terms import TooLarge, catches
 
@@ -269,7 +269,7 @@ class Walk:
             ended = paths
         broken = flow.pop("brk", NOWHERE)
         if broken and count_breaks(node.body) == 1:
-            key = ("sym", (node.place, "break"))
+            key = symbol((node.place, "break")).key
             broken = frozenset(Path(p.state, p.facts | {(key, True)}) for p in broken)
             ended = frozenset(Path(p.state, p.facts | {(key, False)}) for p in ended)
         if node.orelse:

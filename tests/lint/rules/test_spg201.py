@@ -1,0 +1,150 @@
+"""SPG201: operations between collectives whose failure nothing keeps."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree, severities
+
+
+def test_between_collectives() -> None:
+    """One report for a region, at its first call."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        import os
+
+        import torch
+
+        def step(grad, path):
+            dist.all_reduce(grad)
+            os.makedirs(path, exist_ok=True)  # SPG201
+            torch.save(grad, path + "/x.pt")
+            dist.barrier()
+            os.remove(path + "/x.pt")  # SPG201
+            dist.barrier()
+        """,
+        "SPG201",
+    )
+
+
+def test_through_a_call() -> None:
+    """The operation may stand in a function that is called."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def write(path):
+            with open(path, "w") as out:  # SPG201
+                out.write("x")
+
+        def step(grad, path):
+            dist.all_reduce(grad)
+            if dist.get_rank() == 0:
+                write(path)
+            dist.barrier()
+
+        step(None, "x")
+        """,
+        "SPG201",
+    )
+
+
+def test_cared_for() -> None:
+    """Deferred, caught, before the first and behind the last collective is silent."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        import torch
+
+        def step(grad, path):
+            state = torch.load(path)
+            dist.all_reduce(grad)
+            log(1)
+            with deferring("save"):
+                torch.save(state, path)
+            try:
+                torch.save(state, path)
+            except OSError:
+                print("no space")
+            dist.barrier()
+            torch.save(state, path)
+        """,
+        "SPG201",
+    )
+
+
+def test_collective_save() -> None:
+    """A collective save is no rank-local operation."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        import torch.distributed.checkpoint as dcp
+
+        def step(grad, state, path):
+            dist.all_reduce(grad)
+            dcp.save(state, checkpoint_id=path)
+            dist.barrier()
+        """,
+        "SPG201",
+    )
+
+
+def test_without_spmdguard() -> None:
+    """In a project that does not use spmdguard it is an info."""
+    source = """
+import torch
+import torch.distributed as dist
+
+def step(grad, path):
+    dist.all_reduce(grad)
+    torch.save(grad, path)
+    dist.barrier()
+"""
+    assert severities(source, "SPG201") == ["info"]
+
+
+def test_miss_unknown_call() -> None:
+    """Known miss: a call of something unknown, which may touch files."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def step(grad, hook):
+            dist.all_reduce(grad)
+            hook(grad)
+            dist.barrier()
+        """,
+        "SPG201",
+    )

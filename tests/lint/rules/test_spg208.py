@@ -1,0 +1,109 @@
+"""SPG208: what one rank fetches alone while the others wait."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_download_then_barrier() -> None:
+    """A download or unpacking by one rank, then a collective of all."""
+    assert agree(
+        """
+        import tarfile
+        import urllib.request
+
+        import torch
+        import torch.distributed as dist
+
+        def fetch(url, path):
+            if dist.get_rank() == 0:
+                urllib.request.urlretrieve(url, path)  # SPG208
+            dist.barrier()
+
+        def unpack(store, path):
+            with tarfile.open(path) as archive:
+                archive.extractall(path)
+
+        def main(store, path):
+            if dist.get_rank() == 0:
+                unpack(store, path)  # SPG208
+            dist.barrier()
+
+        def through_client(client, key, total):
+            if dist.get_rank() == 0:
+                client.download_file(key)  # SPG208
+            dist.all_reduce(total)
+        """,
+        "SPG208",
+    )
+
+
+def test_outcome_shared() -> None:
+    """A caught error, a deferral, or no collective behind is silent."""
+    assert agree(
+        """
+        import tarfile
+        import urllib.request
+
+        import torch
+        import torch.distributed as dist
+
+        import spmdguard as sg
+
+        def told(url, path):
+            problem = [None]
+            if dist.get_rank() == 0:
+                try:
+                    urllib.request.urlretrieve(url, path)
+                except OSError as error:
+                    problem[0] = str(error)
+            dist.broadcast_object_list(problem, src=0)
+
+        def deferred(url, path):
+            if sg.is_main_process():
+                sg.try_or_defer(urllib.request.urlretrieve, url, path)
+            sg.sync_should_stop(sg.has_deferred_error())
+
+        def alone(url, path):
+            if dist.get_rank() == 0:
+                urllib.request.urlretrieve(url, path)
+        """,
+        "SPG208",
+    )
+
+
+def test_plain_files() -> None:
+    """A file written by one rank is another rule's."""
+    assert agree(
+        """
+        import tarfile
+        import urllib.request
+
+        import torch
+        import torch.distributed as dist
+
+        def save(state, path):
+            if dist.get_rank() == 0:
+                torch.save(state, path)
+            dist.barrier()
+        """,
+        "SPG208",
+    )
+
+
+def test_miss_all_ranks() -> None:
+    """Known miss: a download by every rank, which may fail on one of them."""
+    assert agree(
+        """
+        import tarfile
+        import urllib.request
+
+        import torch
+        import torch.distributed as dist
+
+        def fetch(url, path):
+            urllib.request.urlretrieve(url, path)
+            dist.barrier()
+        """,
+        "SPG208",
+    )

@@ -1,0 +1,249 @@
+"""SPG301: loops that keep errors and never agree to stop."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_loop_without_agreement() -> None:
+    """Every way to keep an error in a loop with collectives asks for an agreement."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def decorated(steps, grad):
+            for step in range(steps):  # SPG301
+                dist.all_reduce(grad)
+                log(step)
+
+        def called(steps, grad, hook):
+            for step in range(steps):  # SPG301
+                dist.all_reduce(grad)
+                try_or_defer(hook, step)
+
+        def block(batches, grad, hook):
+            while batches.more():  # SPG301
+                dist.all_reduce(grad)
+                with deferring("hook"):
+                    hook()
+
+        def by_hand(steps, grad, hook):
+            for step in range(steps):  # SPG301
+                dist.all_reduce(grad)
+                try:
+                    hook()
+                except OSError as error:
+                    defer_error(error)
+        """,
+        "SPG301",
+    )
+
+
+def test_answer_not_used() -> None:
+    """An agreement whose answer nobody reads is none."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def train(steps, grad):
+            for step in range(steps):  # SPG301
+                dist.all_reduce(grad)
+                log(step)
+                sync_should_stop(has_deferred_error())
+        """,
+        "SPG301",
+    )
+
+
+def test_own_verdict() -> None:
+    """Leaving a loop by this rank's own error is reported at the exit."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def train(steps, grad):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                log(step)
+                if has_deferred_error():
+                    break  # SPG301
+
+        def flag(steps, grad, hook):
+            failed = False
+            for step in range(steps):
+                dist.all_reduce(grad)
+                try:
+                    hook()
+                except OSError as error:
+                    defer_error(error)
+                    failed = True
+                if failed:
+                    return  # SPG301
+        """,
+        "SPG301",
+    )
+
+
+def test_through_a_helper() -> None:
+    """Deferral and collective may stand in functions that the loop calls."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        class Trainer:
+            def step(self, grad):
+                dist.all_reduce(grad)
+                log(0)
+
+            def fit(self, grad):
+                for _ in range(9):  # SPG301
+                    self.step(grad)
+
+        def main(grad):
+            Trainer().fit(grad)
+        """,
+        "SPG301",
+    )
+
+
+def test_agreed_loops() -> None:
+    """Break, return, while, a field, and an agreement once an epoch are all silent."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def stops(steps, grad):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                log(step)
+                if sync_should_stop(has_deferred_error()):
+                    break
+
+        def returns(steps, grad):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                log(step)
+                stop = sync_should_stop(has_deferred_error())
+                if stop:
+                    return step
+
+        def once_an_epoch(epochs, batches, grad):
+            for _ in range(epochs):
+                for step in batches:
+                    dist.all_reduce(grad)
+                    log(step)
+                if sync_should_stop(has_deferred_error()):
+                    break
+
+        class Trainer:
+            def __init__(self):
+                self.stop = False
+
+            def fit(self, grad):
+                while not self.stop:
+                    dist.all_reduce(grad)
+                    log(0)
+                    self.stop = sync_should_stop(has_deferred_error())
+        """,
+        "SPG301",
+    )
+
+
+def test_reduced_by_hand() -> None:
+    """A flag of one's own that is reduced and decides is an agreement."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        import torch
+
+        def train(steps, grad):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                log(step)
+                flag = torch.tensor(int(has_deferred_error()))
+                dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+                if flag.item():
+                    break
+        """,
+        "SPG301",
+    )
+
+
+def test_no_collective_in_loop() -> None:
+    """A loop without collectives may keep what it likes."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def write_all(files):
+            for name in files:
+                log(name)
+        """,
+        "SPG301",
+    )
+
+
+def test_miss_answer_only_printed() -> None:
+    """Known miss: an answer that is read, but leaves no loop."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import defer_error, deferring, has_deferred_error, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def log(step):
+            with open("log", "a") as out:
+                out.write(str(step))
+
+        def train(steps, grad):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                log(step)
+                stop = sync_should_stop(has_deferred_error())
+                print(stop)
+        """,
+        "SPG301",
+    )

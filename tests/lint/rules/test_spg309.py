@@ -1,0 +1,164 @@
+"""SPG309: data divided by an order that each rank draws for itself."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_seed_of_the_sampler() -> None:
+    """A seed from the clock, the rank or a generator without a seed."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler, Sampler
+
+        def by_clock(data):
+            dist.barrier()
+            return DistributedSampler(data, seed=int(time.time()))  # SPG309
+
+        def by_rank(data):
+            return DistributedSampler(data, seed=1234 + dist.get_rank())  # SPG309
+
+        def drawn(data):
+            dist.barrier()
+            seed = random.randint(0, 2**31)
+            return DistributedSampler(data, num_replicas=2, rank=0, shuffle=True, seed=seed)  # SPG309
+        """,
+        "SPG309",
+    )
+
+
+def test_own_sampler() -> None:
+    """A sampler of the project that divides by rank."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler, Sampler
+
+        class Own(Sampler):
+            def __init__(self, length, seed=0):
+                self.length, self.seed = length, seed
+
+            def __iter__(self):
+                gen = torch.Generator().manual_seed(self.seed)
+                order = torch.randperm(self.length, generator=gen).tolist()
+                return iter(order[dist.get_rank() :: dist.get_world_size()])
+
+        def make(data):
+            return Own(len(data), seed=random.SystemRandom().randrange(9))  # SPG309
+
+        make([])
+        """,
+        "SPG309",
+    )
+
+
+def test_shuffled_list() -> None:
+    """A list shuffled by each rank, of which each takes its share."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler, Sampler
+
+        def mine(files):
+            random.shuffle(files)
+            return files[dist.get_rank() :: dist.get_world_size()]  # SPG309
+        """,
+        "SPG309",
+    )
+
+
+def test_shared_seed() -> None:
+    """A constant, a parameter, or a broadcast seed is silent."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler, Sampler
+
+        class Own(Sampler):
+            def __init__(self, length, seed=0):
+                self.length, self.seed = length, seed
+
+            def __iter__(self):
+                gen = torch.Generator().manual_seed(self.seed)
+                order = torch.randperm(self.length, generator=gen).tolist()
+                return iter(order[dist.get_rank() :: dist.get_world_size()])
+
+        def constant(data):
+            return DistributedSampler(data, seed=7), Own(len(data), seed=7)
+
+        def given(data, seed):
+            return DistributedSampler(data, seed=seed)
+
+        def told(data):
+            seed = [int(time.time())]
+            dist.broadcast_object_list(seed, src=0)
+            return DistributedSampler(data, seed=seed[0])
+
+        def seeded(files):
+            random.seed(3)
+            random.shuffle(files)
+            return files[dist.get_rank() :: dist.get_world_size()]
+        """,
+        "SPG309",
+    )
+
+
+def test_own_draws() -> None:
+    """A sampler that draws for each rank without dividing is meant to differ."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler, Sampler
+
+        class Independent(Sampler):
+            def __init__(self, length, seed=0):
+                self.length, self.seed = length, seed
+
+            def __iter__(self):
+                return iter(range(self.length))
+
+        def make(data):
+            return Independent(len(data), seed=random.randrange(9))
+        """,
+        "SPG309",
+    )
+
+
+def test_miss_generator_object() -> None:
+    """Known miss: the shuffle of a generator object with a seed of the rank's own."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler, Sampler
+
+        def mine(files):
+            random.Random(dist.get_rank()).shuffle(files)
+            return files[dist.get_rank() :: dist.get_world_size()]
+        """,
+        "SPG309",
+    )

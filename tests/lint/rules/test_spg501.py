@@ -1,0 +1,102 @@
+"""SPG501: last steps of a checkpoint that do not wait for its save."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_pointer_too_early() -> None:
+    """A rename, link or removal while the asynchronous save may be writing."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        def rename(state, folder):
+            handle = dcp.async_save(state, checkpoint_id=folder)
+            if dist.get_rank() == 0:
+                os.replace(folder + ".tmp", "latest")  # SPG501
+            return handle
+
+        def link(state, folder):
+            dcp.async_save(state, checkpoint_id=folder)
+            if dist.get_rank() == 0:
+                os.symlink(folder, "latest")  # SPG501
+        """,
+        "SPG501",
+    )
+
+
+def test_through_a_method() -> None:
+    """The step may stand in a method; its call is reported."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        class Keeper:
+            def prune(self, folder):
+                shutil.rmtree(folder)
+
+            def save(self, state, folder):
+                self.pending = dcp.async_save(state, checkpoint_id=folder)
+                if dist.get_rank() == 0:
+                    self.prune(folder)  # SPG501
+        """,
+        "SPG501",
+    )
+
+
+def test_waited_for() -> None:
+    """Waiting first, or a save that is not asynchronous, is silent."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        def waited(state, folder):
+            dcp.async_save(state, checkpoint_id=folder).result()
+            if dist.get_rank() == 0:
+                os.replace(folder + ".tmp", "latest")
+
+        def later(state, folder, pending):
+            pending.result()
+            if dist.get_rank() == 0:
+                os.replace(folder + ".tmp", "latest")
+            return dcp.async_save(state, checkpoint_id=folder)
+
+        def blocking(state, folder):
+            dcp.save(state, checkpoint_id=folder)
+            if dist.get_rank() == 0:
+                os.replace(folder + ".tmp", "latest")
+        """,
+        "SPG501",
+    )
+
+
+def test_miss_pointer_file() -> None:
+    """Known miss: a pointer that is a text file."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        def save(state, folder):
+            dcp.async_save(state, checkpoint_id=folder)
+            with open("latest.txt", "w") as out:
+                out.write(folder)
+        """,
+        "SPG501",
+    )

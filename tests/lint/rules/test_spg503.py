@@ -1,0 +1,239 @@
+"""SPG503: files that one rank makes and another uses, with nothing in between."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_folder_then_file() -> None:
+    """A folder made by one rank and written into by all."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def save(folder, shard):
+            rank = dist.get_rank()
+            if rank == 0:
+                os.makedirs(folder, exist_ok=True)
+            torch.save(shard, os.path.join(folder, f"{rank}.pt"))  # SPG503
+            dist.barrier()
+
+        def slept(shard, folder=Path("/data/x")):
+            if dist.get_rank() == 0:
+                folder.mkdir()
+            time.sleep(5)
+            (folder / f"{dist.get_rank()}.json").write_text(shard)  # SPG503
+
+        slept("x")
+        """,
+        "SPG503",
+    )
+
+
+def test_file_then_read() -> None:
+    """A file written or renamed by one rank and read by the others."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def config(path, values):
+            if dist.get_rank() == 0:
+                with open(path + "/config.json", "w") as out:
+                    json.dump(values, out)
+            with open(path + "/config.json") as source:  # SPG503
+                return json.load(source)
+
+        def publish(path, values):
+            if dist.get_rank() != 0:
+                return torch.load(path + "/final.pt")
+            torch.save(values, path + "/part.pt")
+            os.replace(path + "/part.pt", path + "/final.pt")
+
+        def exchange(path, values):
+            if dist.get_rank() == 0:
+                torch.save(values, path + "/part.pt")
+                os.replace(path + "/part.pt", path + "/final.pt")
+            return torch.load(path + "/final.pt")  # SPG503
+        """,
+        "SPG503",
+    )
+
+
+def test_listing() -> None:
+    """A folder listed by one rank while another writes in it."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def collect(folder, values):
+            rank, last = dist.get_rank(), dist.get_world_size() - 1
+            dist.barrier()
+            if rank == 0:
+                with open(os.path.join(folder, "index.json"), "w") as out:
+                    json.dump(values, out)
+            if rank == last:
+                return os.listdir(folder)  # SPG503
+        """,
+        "SPG503",
+    )
+
+
+def test_other_host() -> None:
+    """A folder that global rank 0 makes is used by the first rank of each host."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def save(folder, state):
+            where = os.path.join(folder, "latest")
+            if dist.get_rank() == 0:
+                os.makedirs(where, exist_ok=True)
+            dist.barrier()
+            if int(os.environ["LOCAL_RANK"]) == 0:
+                torch.save(state, os.path.join(where, "state.pt"))  # SPG503
+        """,
+        "SPG503",
+    )
+
+
+def test_ordered() -> None:
+    """A barrier, any collective or an early return of the others orders the two."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def save(folder, shard):
+            if dist.get_rank() == 0:
+                os.makedirs(folder, exist_ok=True)
+            dist.barrier()
+            torch.save(shard, os.path.join(folder, f"{dist.get_rank()}.pt"))
+
+        def told(folder, shard):
+            ready = [None]
+            if dist.get_rank() == 0:
+                os.makedirs(folder, exist_ok=True)
+                ready[0] = True
+            dist.broadcast_object_list(ready, src=0)
+            torch.save(shard, os.path.join(folder, f"{dist.get_rank()}.pt"))
+
+        def alone(folder, values):
+            if dist.get_rank() != 0:
+                return
+            os.makedirs(folder, exist_ok=True)
+            torch.save(values, os.path.join(folder, "x.pt"))
+        """,
+        "SPG503",
+    )
+
+
+def test_made_by_all() -> None:
+    """Every rank makes the folder itself, or waits for the file."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def everywhere(folder, shard):
+            os.makedirs(folder, exist_ok=True)
+            torch.save(shard, os.path.join(folder, f"{dist.get_rank()}.pt"))
+
+        def polled(path, values):
+            if dist.get_rank() == 0:
+                torch.save(values, path + "/x.pt")
+            while not os.path.exists(path + "/x.pt"):
+                time.sleep(1)
+            return torch.load(path + "/x.pt")
+
+        def only_if_there(path, values):
+            if dist.get_rank() == 0:
+                torch.save(values, path + "/x.pt")
+            if os.path.exists(path + "/x.pt"):
+                return torch.load(path + "/x.pt")
+        """,
+        "SPG503",
+    )
+
+
+def test_other_paths() -> None:
+    """Another file, or one of a rank's own, has nothing to do with it."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def other(folder, values):
+            if dist.get_rank() == 0:
+                torch.save(values, os.path.join(folder, "a.pt"))
+            return torch.load(os.path.join(folder, "b.pt"))
+        """,
+        "SPG503",
+    )
+
+
+def test_miss_two_names() -> None:
+    """Known miss: the same file by two names."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def two_names(first, second, values):
+            if dist.get_rank() == 0:
+                torch.save(values, first + "/x.pt")
+            return torch.load(second + "/x.pt")
+        """,
+        "SPG503",
+    )

@@ -1,0 +1,203 @@
+"""SPG505: one path that every rank changes."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_constant_path() -> None:
+    """A constant path written by all ranks that meet."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        RUN = Path("/data/run")
+
+        def train(model, steps):
+            for step in range(steps):
+                dist.all_reduce(step)
+                torch.save(model.state_dict(), RUN / "latest.pt")  # SPG505
+
+        def text(values, total):
+            dist.all_reduce(total)
+            with open("/data/result.txt", "w") as out:  # SPG505
+                out.write(values)
+        """,
+        "SPG505",
+    )
+
+
+def test_rename_by_all() -> None:
+    """A staging folder in which the ranks write together is renamed by each of them."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def save(root, step, state):
+            rank = dist.get_rank()
+            staging = os.path.join(root, f"tmp-{step}")
+            os.makedirs(staging, exist_ok=True)
+            torch.save(state, os.path.join(staging, f"{rank}.pt"))
+            dist.barrier()
+            os.rename(staging, os.path.join(root, f"step-{step}"))  # SPG505
+        """,
+        "SPG505",
+    )
+
+
+def test_rotation_by_all() -> None:
+    """Old checkpoints that each rank finds are removed by each of them."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def rotate(root, keep):
+            dist.barrier()
+            for name in sorted(os.listdir(root))[:-keep]:
+                shutil.rmtree(os.path.join(root, name))  # SPG505
+        """,
+        "SPG505",
+    )
+
+
+def test_one_rank_or_own_file() -> None:
+    """One rank alone, or a file for each, is silent."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def alone(model, total):
+            dist.all_reduce(total)
+            if dist.get_rank() == 0:
+                torch.save(model.state_dict(), "/data/latest.pt")
+
+        def own(model, total):
+            dist.all_reduce(total)
+            torch.save(model.state_dict(), f"/data/{dist.get_rank()}.pt")
+
+        def early(model, total):
+            dist.all_reduce(total)
+            if dist.get_rank():
+                return
+            torch.save(model.state_dict(), "/data/latest.pt")
+        """,
+        "SPG505",
+    )
+
+
+def test_tolerant() -> None:
+    """Removing what may be gone, and adding to a log, is silent."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def tidy(total):
+            dist.all_reduce(total)
+            shutil.rmtree("/data/cache", ignore_errors=True)
+
+        def log(total):
+            dist.all_reduce(total)
+            with open("/data/log.txt", "a") as out:
+                out.write("x")
+        """,
+        "SPG505",
+    )
+
+
+def test_unknown_path() -> None:
+    """A path that a caller gives may be each rank's own."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def save(path, model, total):
+            dist.all_reduce(total)
+            torch.save(model.state_dict(), path)
+        """,
+        "SPG505",
+    )
+
+
+def test_temporary_folder() -> None:
+    """A temporary folder is each process's own."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        import tempfile
+
+        def save(model, total):
+            dist.all_reduce(total)
+            torch.save(model.state_dict(), os.path.join(tempfile.mkdtemp(), "x.pt"))
+        """,
+        "SPG505",
+    )
+
+
+def test_miss_parameter() -> None:
+    """Known miss: a path that every caller makes the same, in a function of its own."""
+    assert agree(
+        """
+        import json
+        import os
+        import shutil
+        import time
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def save(where, model):
+            torch.save(model.state_dict(), where)
+        """,
+        "SPG505",
+    )

@@ -1,0 +1,131 @@
+"""SPG607: tracker runs that are closed as finished too early."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_closed_before_the_raise() -> None:
+    """A block or call that ends the run before the kept error is raised."""
+    assert agree(
+        """
+        import contextlib
+
+        import mlflow
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import raise_if_deferred_error
+
+        def block(total, lead):
+            tracked = mlflow.start_run() if lead else contextlib.nullcontext()
+            with tracked:  # SPG607
+                dist.all_reduce(total)
+            dist.destroy_process_group()
+            raise_if_deferred_error()
+
+        def call(total):
+            wandb.init(project="x")
+            dist.all_reduce(total)
+            dist.destroy_process_group()
+            wandb.finish()  # SPG607
+            raise_if_deferred_error()
+        """,
+        "SPG607",
+    )
+
+
+def test_left_to_the_exit_hook() -> None:
+    """An MLflow run that no error marks as failed."""
+    assert agree(
+        """
+        import contextlib
+
+        import mlflow
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import raise_if_deferred_error
+
+        def train(total):
+            mlflow.start_run()  # SPG607
+            dist.all_reduce(total)
+            mlflow.end_run()
+        """,
+        "SPG607",
+    )
+
+
+def test_whole_life() -> None:
+    """The raise inside of the block, a stated status, and other trackers are silent."""
+    assert agree(
+        """
+        import contextlib
+
+        import mlflow
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import raise_if_deferred_error
+
+        def block(total):
+            with mlflow.start_run():
+                dist.all_reduce(total)
+                dist.destroy_process_group()
+                raise_if_deferred_error()
+
+        def stated(total):
+            mlflow.start_run()
+            status = "FAILED"
+            try:
+                dist.all_reduce(total)
+                status = "FINISHED"
+            finally:
+                mlflow.end_run(status=status)
+
+        def other(total):
+            wandb.init(project="x")
+            dist.all_reduce(total)
+            wandb.finish()
+        """,
+        "SPG607",
+    )
+
+
+def test_single_process() -> None:
+    """Without communication there is nothing to say."""
+    assert agree(
+        """
+        import contextlib
+
+        import mlflow
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import raise_if_deferred_error
+
+        def train():
+            mlflow.start_run()
+            mlflow.end_run()
+        """,
+        "SPG607",
+    )
+
+
+def test_miss_failed_elsewhere() -> None:
+    """Known false alarm: a status that an exception hook elsewhere sets is not seen."""
+    assert agree(
+        """
+        import contextlib
+
+        import mlflow
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import raise_if_deferred_error
+
+        def hook(kind, value, trace):
+            mlflow.end_run("FAILED")
+
+        def train(total):
+            mlflow.start_run()  # SPG607
+            dist.all_reduce(total)
+            mlflow.end_run()
+        """,
+        "SPG607",
+    )

@@ -1,0 +1,168 @@
+"""SPG609: failures that the launcher sees as success."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_signal_handler() -> None:
+    """A handler that leaves with status 0, as function or method."""
+    assert agree(
+        """
+        import os
+        import signal
+        import sys
+
+        import torch
+        import torch.distributed as dist
+
+        def on_term(signum, frame):
+            print("bye")
+            sys.exit(0)  # SPG609
+
+        class Job:
+            def __init__(self):
+                signal.signal(signal.SIGUSR1, self.leave)
+
+            def leave(self, signum, frame):
+                os._exit(0)  # SPG609
+
+        def main(total):
+            signal.signal(signal.SIGTERM, on_term)
+            Job()
+            dist.all_reduce(total)
+
+        main(None)
+        """,
+        "SPG609",
+    )
+
+
+def test_except_clause() -> None:
+    """A clause that ends a failed rank with status 0."""
+    assert agree(
+        """
+        import os
+        import signal
+        import sys
+
+        import torch
+        import torch.distributed as dist
+
+        def load(path):
+            try:
+                state = torch.load(path)
+            except OSError:
+                print("no state")
+                sys.exit()  # SPG609
+            dist.barrier()
+            return state
+
+        def train(total):
+            dist.barrier()
+            try:
+                dist.all_reduce(total)
+            except RuntimeError:
+                exit(0)  # SPG609
+        """,
+        "SPG609",
+    )
+
+
+def test_status_or_flag() -> None:
+    """Another status, a message, a flag, or the exception itself is silent."""
+    assert agree(
+        """
+        import os
+        import signal
+        import sys
+
+        import torch
+        import torch.distributed as dist
+
+        class Job:
+            def __init__(self):
+                self.stop = False
+                signal.signal(signal.SIGTERM, self.note)
+
+            def note(self, signum, frame):
+                self.stop = True
+
+        def load(path, total):
+            Job()
+            try:
+                state = torch.load(path)
+            except OSError:
+                sys.exit(3)
+            except KeyError:
+                sys.exit("no key")
+            dist.all_reduce(total)
+            return state
+        """,
+        "SPG609",
+    )
+
+
+def test_user_interrupt() -> None:
+    """Who interrupts the program wants it to end."""
+    assert agree(
+        """
+        import os
+        import signal
+        import sys
+
+        import torch
+        import torch.distributed as dist
+
+        def main(total):
+            dist.barrier()
+            try:
+                dist.all_reduce(total)
+            except KeyboardInterrupt:
+                sys.exit(0)
+        """,
+        "SPG609",
+    )
+
+
+def test_no_communication() -> None:
+    """A program of one process may end as it likes."""
+    assert agree(
+        """
+        import os
+        import signal
+        import sys
+
+        import torch
+        import torch.distributed as dist
+
+        def load(path):
+            try:
+                return torch.load(path)
+            except OSError:
+                sys.exit()
+        """,
+        "SPG609",
+    )
+
+
+def test_miss_status_in_a_variable() -> None:
+    """Known miss: a status that is not a constant."""
+    assert agree(
+        """
+        import os
+        import signal
+        import sys
+
+        import torch
+        import torch.distributed as dist
+
+        def load(path, code):
+            try:
+                torch.load(path)
+            except OSError:
+                sys.exit(code)
+            dist.barrier()
+        """,
+        "SPG609",
+    )

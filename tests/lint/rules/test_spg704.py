@@ -1,0 +1,84 @@
+"""SPG704: environment variables without effect."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_renamed() -> None:
+    """Names that PyTorch has given up."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        os.environ["NCCL_ASYNC_ERROR_HANDLING"] = "1"  # SPG704
+
+        def main():
+            os.environ.setdefault("NCCL_BLOCKING_WAIT", "1")  # SPG704
+            dist.init_process_group("nccl")
+        """,
+        "SPG704",
+    )
+
+
+def test_too_late() -> None:
+    """Variables set behind the init call of the same block."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        def main():
+            dist.init_process_group("nccl")
+            os.environ["MASTER_PORT"] = "29501"  # SPG704
+            os.environ["NCCL_DEBUG"] = "INFO"  # SPG704
+            os.environ["OMP_NUM_THREADS"] = "1"
+        """,
+        "SPG704",
+    )
+
+
+def test_in_time() -> None:
+    """Present names before the init call are silent."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        def main():
+            os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "1"
+            os.environ["MASTER_PORT"] = "29501"
+            dist.init_process_group("nccl")
+
+        def other():
+            os.environ["MASTER_PORT"] = "29501"
+        """,
+        "SPG704",
+    )
+
+
+def test_miss_other_block() -> None:
+    """Known miss: a variable set behind the init call in another function."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        def start():
+            dist.init_process_group("nccl")
+
+        def main():
+            start()
+            os.environ["MASTER_PORT"] = "29501"
+        """,
+        "SPG704",
+    )

@@ -1,0 +1,63 @@
+"""SPG706: the number of devices taken for the world size."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_launcher_rank_host_size() -> None:
+    """The launcher's rank with the host's number of devices."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        def main():
+            rank = int(os.environ["RANK"])
+            size = torch.cuda.device_count()
+            dist.init_process_group("nccl", rank=rank, world_size=size)  # SPG706
+        """,
+        "SPG706",
+    )
+
+
+def test_other_sizes() -> None:
+    """The environment's size, a product, or a spawned rank is silent."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        def whole():
+            dist.init_process_group("nccl", rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
+
+        def product(hosts):
+            size = hosts * torch.cuda.device_count()
+            dist.init_process_group("nccl", rank=int(os.environ["RANK"]), world_size=size)
+
+        def spawned(rank):
+            dist.init_process_group("nccl", rank=rank, world_size=torch.cuda.device_count())
+        """,
+        "SPG706",
+    )
+
+
+def test_miss_url() -> None:
+    """Known miss: a size that is part of the address."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        def main():
+            size = torch.cuda.device_count()
+            dist.init_process_group("nccl", init_method=f"env://?world_size={size}")
+        """,
+        "SPG706",
+    )
