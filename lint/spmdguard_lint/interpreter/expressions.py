@@ -59,12 +59,14 @@ _NEVER_NONE = frozenset({"func", "class", "ext", "extobj", "module", "partial", 
 
 
 def text_of(node: ast.AST, limit: int = 60) -> str:
-    """The source form of an expression, shortened."""
-    try:
-        text = ast.unparse(node)
-    except (ValueError, RecursionError, AttributeError, KeyError, IndexError):
-        return "..."
-    text = " ".join(text.split())
+    """The source form of an expression, shortened; remembered on the node, since unparsing is slow."""
+    text: str | None = getattr(node, "_spmdguard_text", None)
+    if text is None:
+        try:
+            text = " ".join(ast.unparse(node).split())
+        except (ValueError, RecursionError, AttributeError, KeyError, IndexError):
+            text = "..."
+        node._spmdguard_text = text  # type: ignore[attr-defined]
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -7,8 +7,7 @@ appended, and a *path*: the conditions under which the current statement is reac
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..traces.nodes import Tree
@@ -33,6 +32,23 @@ class LoopFrame:
         self.continues: list[tuple[State, Taints]] = []
         self.ends: list[State] = []
         self.path_length = path_length
+
+
+class Collecting:
+    """Redirects a frame's nodes to a new tree for the time of a with statement."""
+
+    __slots__ = ("frame", "saved")
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+
+    def __enter__(self) -> Tree:
+        self.saved = self.frame.out
+        self.frame.out = nodes = []
+        return nodes
+
+    def __exit__(self, *exception: object) -> None:
+        self.frame.out = self.saved
 
 
 class Frame:
@@ -72,24 +88,25 @@ class Frame:
         return self.state if self.state is not None else State({}, {})
 
     def place(self, node: ast.AST) -> Place:
+        """Where a node stands; remembered on the node."""
+        known: Place | None = getattr(node, "_spmdguard_place", None)
+        if known is not None and known.filename is self.module.filename:
+            return known
         row: int = getattr(node, "lineno", 1)
         column: int = getattr(node, "col_offset", 0)
-        return Place(
+        place = Place(
             self.module.filename,
             row,
             column,
             getattr(node, "end_lineno", None) or row,
             getattr(node, "end_col_offset", None) or column,
         )
+        node._spmdguard_place = place  # type: ignore[attr-defined]
+        return place
 
-    @contextmanager
-    def collecting(self) -> Iterator[Tree]:
+    def collecting(self) -> Collecting:
         """Collect the nodes of a subtree."""
-        saved, self.out = self.out, []
-        try:
-            yield self.out
-        finally:
-            self.out = saved
+        return Collecting(self)
 
     def path_taint(self, since: int = 0) -> Taints:
         """Why only some ranks come here, as far as early exits and enclosing branches of this frame say."""

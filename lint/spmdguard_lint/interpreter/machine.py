@@ -63,6 +63,7 @@ class Machine:
         self.global_cache: dict[tuple[str, str], Value] = {}
         self.global_active: set[tuple[str, str]] = set()
         self.resolved: dict[tuple[str, str], Symbol] = {}
+        self.vouched: dict[str, bool] = {}
         self.templates: dict[int, dict[str, Value]] = {}
         self.template_heap: dict[Hashable, dict[str, Value]] = {}
         self.template_active: set[int] = set()
@@ -116,7 +117,10 @@ class Machine:
 
     def says(self, module: Module, row: int, word: str) -> bool:
         """Whether the user says ``# spmdguard: uniform`` of an assignment, or ``protocol`` of a branch."""
-        return b"spmdguard:" in module.source.content and module.source.comments.says(row, word)
+        vouched = self.vouched.get(module.filename)
+        if vouched is None:
+            vouched = self.vouched[module.filename] = b"spmdguard:" in module.source.content
+        return vouched and module.source.comments.says(row, word)
 
     def is_signal_handler(self, cls: Any, name: str) -> bool:
         """Whether a method is registered as a signal handler somewhere in its class."""

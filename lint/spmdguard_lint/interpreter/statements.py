@@ -129,7 +129,7 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
     value = evaluate(frame, node.exc) if node.exc is not None else NONE
     if frame.state is None:
         return
-    name = exception_name(node.exc, value)
+    name = _lineage(frame, value) or exception_name(node.exc, value)
     if node.exc is None and frame.handled:
         name = frame.handled[-1][0]
     elif isinstance(node.exc, ast.Name) and any(bound.key == value.key for _, bound in frame.handled):
@@ -138,6 +138,19 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
         frame.watchers[-1].append(frame.state.copy())
     frame.out.append(Jump(frame.place(node), "raise", text_of(node), name, value))
     frame.state = None
+
+
+def _lineage(frame: Frame, value: Value) -> str:
+    """The names of a project's exception class and of its ancestors, joined by bars; "" for any other value."""
+    cls = None
+    if value.tag == "class":
+        cls = value.data[0]
+    elif value.tag == "obj":
+        cls = frame.machine.objects.info(value).cls
+    if cls is None:
+        return ""
+    names = [one.name for one in cls.mro()]
+    return "|".join([*names, *(base.rpartition(".")[2] for base in cls.external_bases())])
 
 
 def exception_name(node: ast.expr | None, value: Value) -> str:

@@ -152,6 +152,8 @@ def truth(value: Value, at: Valuation) -> bool | None:
 
 def rank_dependent(value: Value) -> bool:
     """Whether the rank itself occurs in the value's expression (so that a valuation can decide it)."""
+    if not value.taint:
+        return False
     stack = [value]
     while stack:
         current = stack.pop()
