@@ -56,7 +56,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.nodes import Event, Fallible, Node, Op
-from ..traces.sequence import Walk, Where
+from ..traces.sequence import Walk
+from ..traces.where import Where
 from ..values.value import Place
 from .support_events import cared_for, counts, finding, reading
 

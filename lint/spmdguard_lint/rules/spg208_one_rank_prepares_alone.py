@@ -43,8 +43,8 @@ def fetch(url, path):
 ```
 
 ## Known limits
-Files that one rank reads or writes on its own disk, and other requests to a server, are SPG201. A call is known for a download by its name
-where its object is unknown.
+Files that one rank reads or writes on its own disk, and other requests to a server, are SPG201. A call is
+known for a download by its name where its object is unknown.
 
 ## Fix safety
 No fix.
@@ -63,7 +63,8 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import guarded_by_rank
 from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op
-from ..traces.sequence import Walk, Where, around
+from ..traces.sequence import Walk
+from ..traces.where import Where, around
 from ..values.evaluate import rank_dependent
 from .support_events import cared_for, counts, finding, reading
 
@@ -114,7 +115,7 @@ class _Preparations(Walk):
             f"`{text}` may fail on its rank alone, and the others wait in `{operation.text}`",
             "catch the error there and broadcast it, or keep it for later with `try_or_defer` and agree to stop",
             steps=[
-                (called.place, f"`{getattr(called, 'text', '')}` talks to others, or unpacks what they sent"),
+                (called.place, f"`{getattr(called, 'text', '')}` fetches or unpacks"),
                 (operation.place, f"`{operation.text}` is where the other ranks wait"),
             ],
             diverging=(f"{text}  # raises, leaves",),

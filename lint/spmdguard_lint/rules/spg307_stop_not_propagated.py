@@ -70,7 +70,8 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Fallible, Jump, Loop, Node, Op
-from ..traces.sequence import Walk, Where, around
+from ..traces.sequence import Walk
+from ..traces.where import Where, around
 from ..values.evaluate import Valuation, truth
 from ..values.value import Place
 from .support_events import comes_from, finding, is_loop, reading

@@ -60,7 +60,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.nodes import Call, Event, Fallible, Node, Op
-from ..traces.sequence import Walk, Where, calls_of
+from ..traces.sequence import Walk
+from ..traces.where import Where, calls_of
 from .support_events import finding, reading
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import READS, WRITES, Access, chain, components, inside, polls, shared
 from ..traces.nodes import Branch, Call, Jump, Try
-from ..traces.sequence import catches_all
+from ..traces.paths import catches_all
 from .support_events import finding, reading
 
 if TYPE_CHECKING:

@@ -55,7 +55,8 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import guarded_by_rank
 from ..traces.nodes import Event, Fallible, Node, Op
-from ..traces.sequence import Walk, Where
+from ..traces.sequence import Walk
+from ..traces.where import Where
 from .support_events import counts, finding, reading
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import Access, appends, chain, components, in_open_file, inside, shared
 from ..traces.nodes import Branch, Call, Op, Region, Try
-from ..traces.sequence import calls_of
+from ..traces.where import calls_of
 from ..values.value import Value
 from .support_events import finding, reading
 

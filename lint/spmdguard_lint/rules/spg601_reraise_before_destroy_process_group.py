@@ -52,7 +52,8 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.contents import raises_kept
 from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op
-from ..traces.sequence import Walk, Where, in_handler
+from ..traces.sequence import Walk
+from ..traces.where import Where, in_handler
 from .support_events import counts, finding, is_default_group, reading
 
 if TYPE_CHECKING:

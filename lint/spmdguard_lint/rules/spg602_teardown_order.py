@@ -46,7 +46,8 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Fallible, Node, Op
-from ..traces.sequence import Walk, Where
+from ..traces.sequence import Walk
+from ..traces.where import Where
 from ..values.evaluate import Valuation, truth
 from .support_events import counts, finding, is_default_group, reading
 

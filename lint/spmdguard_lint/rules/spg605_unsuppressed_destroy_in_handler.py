@@ -64,7 +64,9 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.contents import contents_of
 from ..traces.nodes import Event, Fallible, Node, Op, Region, Try
-from ..traces.sequence import Walk, Where, around, catches_all
+from ..traces.paths import catches_all
+from ..traces.sequence import Walk
+from ..traces.where import Where, around
 from .support_events import finding, is_default_group, reading
 
 if TYPE_CHECKING:

@@ -66,7 +66,8 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.contents import contents_of
 from ..traces.nodes import Call, Event, Fallible, Node, Op
-from ..traces.sequence import Walk, Where
+from ..traces.sequence import Walk
+from ..traces.where import Where
 from .support_events import finding, is_default_group, reading
 
 if TYPE_CHECKING:

@@ -64,7 +64,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.nodes import Event, Fallible, Node, Op, Region
-from ..traces.sequence import Walk, Where, in_handler
+from ..traces.sequence import Walk
+from ..traces.where import Where, in_handler
 from .support_events import finding, reading
 
 if TYPE_CHECKING:

@@ -65,7 +65,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.nodes import Event, Fallible, Jump, Node, Op, Try
-from ..traces.sequence import Walk, Where, around
+from ..traces.sequence import Walk
+from ..traces.where import Where, around
 from ..values.value import Place
 from .support_events import counts, every_node, finding, reading
 

@@ -54,7 +54,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.nodes import Event, Fallible, Node, Op
-from ..traces.sequence import Walk, Where
+from ..traces.sequence import Walk
+from ..traces.where import Where
 from .support_events import argument, counts, finding, reading
 
 if TYPE_CHECKING:

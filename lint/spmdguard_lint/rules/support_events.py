@@ -9,8 +9,8 @@ from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try
-from ..traces.sequence import Where, around, calls_of
 from ..traces.terms import subtrees
+from ..traces.where import Where, around, calls_of
 from ..values.value import Place, Value
 from .support import site
 

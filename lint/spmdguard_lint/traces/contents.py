@@ -16,7 +16,7 @@ from .terms import subtrees
 class Contents:
     """Names of the events and operations of a tree, and which other nodes it has.
 
-    ``by_rank``: some branch is decided by the rank; ``raises_kept``: some jump raises an exception kept before.
+    ``by_rank``: the rank decides some branch; ``raises_kept``: some jump raises an exception kept before.
     """
 
     events: set[str] = field(default_factory=set)

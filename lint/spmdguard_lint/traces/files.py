@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Value
 from .nodes import Branch, Event, Fallible, Loop, Node, Op, Tree
-from .sequence import Path, Walk, Where
+from .paths import Path
+from .sequence import Walk
 from .terms import subtrees
+from .where import Where
 
 WORLD, LOCAL = 4, 2
 RANKS = range(WORLD)

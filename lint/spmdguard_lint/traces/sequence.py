@@ -1,75 +1,26 @@
 """Walk a trace tree in execution order, path by path: what has happened before, and what comes after.
 
-Terminology: a *path* is a rule's own state together with the *facts* assumed on the way (which opaque
-conditions held). A ``Walk`` moves a set of paths through a tree; a rule overrides ``visit`` (what a node does
-to its state) and ``choose`` (what an arm does). ``Where`` is the chain of nodes around the current one.
-With a rank given, conditions on the rank are decided, so that correlated branches agree.
+A ``Walk`` moves a set of paths through a tree; a rule overrides ``visit`` (what a node does to its state) and
+``choose`` (what an arm does). With a rank given, conditions on the rank are decided, so that correlated
+branches agree.
 
-Approximations: a for loop runs at least once; facts made in a loop's round are forgotten at its end; more
-than ``MAX_PATHS`` paths lose their facts. A handler is entered from every state that its body passed through.
+Approximations: a for loop runs at least once; facts made in a loop's round are forgotten at its end; too many
+paths lose their facts. A handler is entered from every state that its body passed through.
 Cost: linear in nodes times paths, bounded by ``MAX_STEPS``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
 
 from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import Value, symbol
-from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from .paths import NO_FACTS, NOWHERE, Flow, Path, Paths, add, assumed, catches_all, count_breaks, limited
 from .terms import TooLarge, catches
+from .where import Where
 
-MAX_PATHS = 40
 MAX_STEPS = 60_000
-
-Facts = frozenset[tuple[Hashable, bool]]
-NO_FACTS: Facts = frozenset()
-
-
-class Path(NamedTuple):
-    """A rule's state and the conditions assumed."""
-
-    state: Hashable
-    facts: Facts = NO_FACTS
-
-
-Paths = frozenset[Path]
-NOWHERE: Paths = frozenset()
-Flow = dict[str, Paths]
-
-
-class Where:
-    """The chain of nodes around a node, innermost first; ``part`` tells which subtree of each."""
-
-    __slots__ = ("handler", "node", "outer", "part")
-
-    def __init__(self, node: Node, part: str, outer: Where | None, handler: Handler | None = None) -> None:
-        self.node = node
-        self.part = part
-        self.outer = outer
-        self.handler = handler
-
-    def __iter__(self) -> Iterator[Where]:
-        current: Where | None = self
-        while current is not None:
-            yield current
-            current = current.outer
-
-
-def around(where: Where | None) -> Iterator[Where]:
-    """The chain, empty at the root."""
-    return iter(where) if where is not None else iter(())
-
-
-def calls_of(where: Where | None) -> tuple[Call, ...]:
-    """The followed calls that lead here, outermost first."""
-    return tuple(reversed([w.node for w in around(where) if isinstance(w.node, Call)]))
-
-
-def in_handler(where: Where | None) -> Where | None:
-    """The innermost except clause or exceptional finally block around a node."""
-    return next((w for w in around(where) if w.part in ("handler", "unwinding")), None)
 
 
 class Walk:
@@ -324,54 +275,3 @@ class Walk:
             add(step, {kind: fall})
             add(result, step)
         return result
-
-
-def add(flow: Flow, more: Flow) -> None:
-    """Join two flows."""
-    for kind, paths in more.items():
-        if paths:
-            flow[kind] = limited(flow.get(kind, NOWHERE) | paths)
-
-
-def limited(paths: Iterable[Path]) -> Paths:
-    """The paths, without their facts where they are too many."""
-    found = frozenset(paths)
-    if len(found) > MAX_PATHS:
-        found = frozenset(Path(path.state) for path in found)
-    return found
-
-
-def assumed(facts: Facts, condition: Value, holds: bool) -> Facts:
-    """The facts after a condition was found to hold or not."""
-    more: set[tuple[Hashable, bool]] = set()
-    stack = [(condition, holds)]
-    while stack:
-        value, truth_value = stack.pop()
-        if value.tag == "expr" and value.data[0] == "not":
-            stack.append((value.data[1][0], not truth_value))
-        elif value.tag == "expr" and value.data[0] == ("and" if truth_value else "or"):
-            stack.extend((operand, truth_value) for operand in value.data[1])
-        else:
-            more.add((value.key, truth_value))
-    return facts | more
-
-
-def catches_all(handler: Handler) -> bool:
-    """Whether no ordinary exception passes a clause."""
-    return not handler.names or any(name in ("Exception", "BaseException") for name in handler.names)
-
-
-def count_breaks(tree: Tree) -> int:
-    """How many break statements leave the loop whose body this is."""
-    total = 0
-    for node in tree:
-        if isinstance(node, Jump) and node.kind == "break":
-            total += 1
-        elif isinstance(node, Branch):
-            total += count_breaks(node.then) + count_breaks(node.orelse)
-        elif isinstance(node, Try):
-            parts = [node.body, *(h.body for h in node.handlers), node.orelse, node.final]
-            total += sum(count_breaks(part) for part in parts)
-        elif isinstance(node, (Region, Yielded)):
-            total += count_breaks(node.body)
-    return total
