@@ -277,7 +277,7 @@ class Reader:
             return self.read(node.body, k.but(regions=(*k.regions, node.kind)))
 
         def raises(name: str) -> int:
-            return k.raises(name) if name in ("SystemExit", "KeyboardInterrupt") else k.fall
+            return k.raises(name) if _LEAVING.intersection(name.split("|")) else k.fall
 
         key = ("deferred", k.fall, k.raise_key)
         return self.read(node.body, k.but(raises=raises, raise_key=key, regions=(*k.regions, "deferred")))
@@ -427,24 +427,35 @@ def subtrees(node: Node) -> list[Tree]:
     return []
 
 
-def catches(handler: Handler, name: str) -> bool:
-    """Whether an except clause catches an exception of this class name ("" when the class is unknown)."""
+_LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"})
+
+
+def catches(handler: Handler, raised: str) -> bool:
+    """Whether an except clause catches an exception.
+
+    ``raised`` is its class name, for a project's class followed by those of its ancestors ("a|b"); "" when the
+    class is unknown.
+    """
     if not handler.names:
         return True
-    for caught in handler.names:
-        if caught == "BaseException":
-            return True
-        if caught == name and name:
-            return True
-        if caught == "Exception":
-            if name not in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"):
-                return True
-            continue
-        raised_class = getattr(builtins, name, None) if name else None
-        caught_class = getattr(builtins, caught, None) if caught else None
-        if isinstance(raised_class, type) and isinstance(caught_class, type) and issubclass(raised_class, caught_class):
-            return True
-    return False
+    lineage = raised.split("|")
+    if "Exception" in handler.names and ("Exception" in lineage or not _LEAVING.intersection(lineage)):
+        return True
+    return any(
+        caught == "BaseException" or any(_is_kind_of(name, caught) for name in lineage)
+        for caught in handler.names
+        if caught != "Exception"
+    )
+
+
+def _is_kind_of(name: str, caught: str) -> bool:
+    if caught == name:
+        return bool(name)
+    raised_class = getattr(builtins, name, None) if name else None
+    caught_class = getattr(builtins, caught, None) if caught else None
+    return (
+        isinstance(raised_class, type) and isinstance(caught_class, type) and issubclass(raised_class, caught_class)
+    )
 
 
 def condition_key(value: Value) -> Hashable:
