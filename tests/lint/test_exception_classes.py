@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from spmdguard_lint.config import Config
 from spmdguard_lint.engine import StandardInput, lint
 
