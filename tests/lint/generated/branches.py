@@ -89,7 +89,7 @@ def match_rank(scope: Scope) -> Lines:
         subject, arms = number(scope, False), [scope.inner(), scope.inner()]
     else:
         subject, arms = rank_text(scope), [scope.arm(), scope.arm()]
-    head = scope.draw.pick(("case 0:", "case 0 | 2:", "case 1:", "case found if found > 1:"))
+    head = scope.draw.pick(("case 0:", "case 0 | 2:", "case 1:", "case other if other > 1:"))
     return [
         f"match {subject}:",
         *indent([head, *indent(arms[0].block(1)), "case _:", *indent(arms[1].block(1))]),

@@ -44,7 +44,8 @@ def common_trouble(scope: Scope) -> Lines:
     lines = ["try:", *indent([*body.block(2), *_raise_if(uniform_condition(scope), raised), *body.block(1)])]
     if scope.draw.chance(20):
         lines += ["except KeyError:", "    pass"]
-    lines += [f"{_clause(scope, raised)} as error:", *indent(_handler(scope))]
+    error = scope.program.fresh("error")
+    lines += [f"{_clause(scope, raised)} as {error}:", *indent(_handler(scope, error))]
     if scope.draw.chance(25):
         lines += ["else:", *indent(scope.inner().block(1))]
     if scope.draw.chance(25):
@@ -52,7 +53,7 @@ def common_trouble(scope: Scope) -> Lines:
     return lines
 
 
-def _handler(scope: Scope) -> Lines:
+def _handler(scope: Scope, error: str) -> Lines:
     inside = scope.inner()
     lines = inside.block(1)
     outs = sorted(scope.jumps)
@@ -60,7 +61,7 @@ def _handler(scope: Scope) -> Lines:
         kind = scope.draw.pick(outs)
         if kind == "raise":
             lines.append(
-                scope.draw.pick(("raise", leave(scope, "raise"), f"{leave(scope, 'raise')} from error"))
+                scope.draw.pick(("raise", leave(scope, "raise"), f"{leave(scope, 'raise')} from {error}"))
             )
         else:
             lines.append(leave(inside, kind))
@@ -147,7 +148,7 @@ def deferred(scope: Scope) -> Lines:
     if scope.draw.chance(60):
         test = f"({test}) and {uniform_condition(scope)}"
     lines = [f"{name} = None", "try:", *indent(_raise_if(test, raised))]
-    lines += [f"except {raised} as error:", f"    {name} = error"]
+    lines += [f"except {raised} as problem:", f"    {name} = problem"]
     if scope.defect():
         return [*lines, f"if {name} is None:", *indent(trace(scope))]
     lines += [f"{vote} = torch.tensor([0 if {name} is None else 1])", f"{scope.name('all_reduce')}({vote})"]
