@@ -12,7 +12,7 @@ from .frame import Frame
 
 
 SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
-UNIFORM_PARTS = frozenset({"dtype", "device", "type", "layout", "requires_grad", "is_cuda", "is_sparse"})
+UNIFORM_PARTS = frozenset({"dtype", "device", "type", "layout", "requires_grad", "is_cuda", "is_sparse", "placements", "names"})
 
 
 def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:

@@ -195,6 +195,11 @@ def _call_inherited(
         receiver = receiver.data[1]
     elif receiver.tag == "obj":
         cls = frame.machine.objects.info(receiver).cls
+    if cls is not None and name == "start":
+        from .threads import started
+
+        if started(frame, cls, receiver, name, node):
+            return NONE
     bases = cls.external_bases() if cls is not None else []
     fact = facts.subclass_method(bases, name) if bases else None
     if fact is not None:
@@ -358,6 +363,10 @@ def inline_call(
         machine.truncated = True
         return symbol(("unfollowed", info.full_name, frame.place(node)), taint)
     if info in machine.stack and machine.reach.reaches(info):
+        if machine.stack.count(info) == 1 and closure is None and not spread:
+            args = [widened(v, info, index) for index, v in enumerate(args)]
+            kwargs = {name: widened(v, info, name) for name, v in kwargs.items()}
+            return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
         text = text_of(node)
         frame.out.append(Op(frame.place(node), f"recursive call of {info.name}", "collective", None, text, implicit=True))
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
@@ -376,6 +385,13 @@ def inline_call(
             ("generator", id(info), frame.place(node)),
         )
     return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
+
+
+def widened(value: Value, info: FunctionInfo, label: object) -> Value:
+    """An argument of a recursive call: any depth's value, rank-varying for the same reasons."""
+    if value.tag in ("const", "sym", "expr", "ite", "rank", "local_rank", "world"):
+        return symbol(("recursive", info.full_name, label), value.taint, value.trip)
+    return value
 
 
 _CARRIERS = frozenset({"extobj", "func", "bound", "partial", "wrapped", "generator", "manager"})

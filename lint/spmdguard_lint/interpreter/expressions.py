@@ -252,13 +252,43 @@ def compare(operator: str, left: Value, right: Value) -> Value:
             return _none_test_of_choice(operator, left)
         if left.tag in _NEVER_NONE or (is_const(left) and left.data[0] is not None):
             return FALSE if operator == "is" else TRUE
-    launched = _launch_test(operator, left, right)
+    launched = _launch_test(operator, left, right) or _world_test(operator, left, right)
     if launched is not None:
         return launched
+    if operator in ("is", "is not") and right.key == NONE.key and _is_number(left):
+        return FALSE if operator == "is" else TRUE
     result = fold(expression(operator, (left, right)))
-    if result.taint and (right.key == NONE.key or left.key == NONE.key):
+    if result.taint and _asks_for_structure(operator, left, right):
         return retaint(result, existence(result.taint))
     return result
+
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg", "len", "int", "float"})
+
+
+def _is_number(value: Value) -> bool:
+    return value.tag == "expr" and value.data[0] in _ARITHMETIC
+
+
+def _asks_for_structure(operator: str, left: Value, right: Value) -> bool:
+    """Whether a comparison asks what there is (a key, a type, anything at all), not which numbers."""
+    if right.key == NONE.key or left.key == NONE.key:
+        return True
+    if operator in ("in", "not in"):
+        return is_const(left) and isinstance(left.data[0], str)
+    return right.tag == "obj" and operator in ("==", "!=")
+
+
+def _world_test(operator: str, left: Value, right: Value) -> Value | None:
+    """``world_size > 1`` holds: with a single rank nothing can part."""
+    if left.tag != "world" or not is_const(right) or not isinstance(right.data[0], int):
+        return None
+    number = int(right.data[0])
+    if (operator, number) in ((">", 1), ("!=", 1), (">=", 2), (">", 0), ("!=", 0), (">=", 1)):
+        return TRUE
+    if (operator, number) in (("==", 1), ("<", 2), ("<=", 1), ("==", 0), ("<", 1)):
+        return FALSE
+    return None
 
 
 _RANKS = frozenset({"rank", "local_rank", "node_rank"})
@@ -409,7 +439,10 @@ def _each_yielded(node: ast.YieldFrom) -> ast.For:
 
 def truthiness(frame: Frame, node: ast.expr) -> Value:
     """The value of a condition."""
-    return simplify_condition(strengthen(evaluate(frame, node)))
+    value = strengthen(evaluate(frame, node))
+    if value.tag == "obj" and value.trip:
+        value = retaint(value, union(value.taint, value.trip), value.trip)
+    return simplify_condition(value)
 
 
 def simplify_condition(value: Value) -> Value:

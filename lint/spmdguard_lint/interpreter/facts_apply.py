@@ -77,6 +77,10 @@ def apply_fact(
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
     if fact.event:
         frame.out.append(_event(fact, name, place, text, receiver, args, kwargs))
+    if fact.wraps == "thread" and fact.callee is not None:
+        from .threads import made
+
+        made(frame, fact.callee, args, kwargs, node)
     if fact.event == "signal-handler":
         from .signals import install
 
@@ -298,6 +302,8 @@ def result_of_fact(
         )
     if fact.result == "varying":
         return _varying(frame, fact, name, receiver, args, kwargs, place, node, text)
+    if fact.event in ("is-initialized", "is-available"):
+        return TRUE
     if fact.event == "world-size":
         group = argument(fact.group, args, kwargs)
         if group is None or is_default_group(group):

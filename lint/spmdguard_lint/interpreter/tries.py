@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ..traces.nodes import Handler, Try
+from ..traces.nodes import Branch, Fallible, Handler, Tree, Try
+from ..traces.terms import subtrees
 from ..values.value import Taint, Value, symbol
 from .frame import Frame
 from .state import State, join
@@ -31,7 +32,8 @@ def execute_try(frame: Frame, node: Any) -> None:
     raised = _raised_state(watch, body_state, place)
     handlers: list[Handler] = []
     condition = symbol(
-        ("raised", place), frozenset({Taint("exception", place, "an exception in the try body", "likely")})
+        ("raised", place),
+        frozenset({Taint("exception", place, "an exception in the try body", _certainty(node, body))}),
     )
     for clause in node.handlers:
         names = handler_names(clause.type)
@@ -59,6 +61,32 @@ def execute_try(frame: Frame, node: Any) -> None:
                 frame.state = None
     if body or handlers or final or orelse:
         frame.out.append(Try(place, body, handlers, orelse, final))
+
+
+_DETERMINISTIC = frozenset(
+    """ImportError ModuleNotFoundError AttributeError TypeError NotImplementedError NameError KeyError ValueError
+    IndexError UnicodeError UnicodeDecodeError TemplateError AssertionError StopIteration ZeroDivisionError""".split()
+)
+
+
+def _certainty(node: Any, body: Tree) -> str:
+    """How likely one rank alone comes into a handler: an import that fails, fails on every rank alike."""
+    names = [name for clause in node.handlers for name in handler_names(clause.type) or ("Exception",)]
+    if all(name in _DETERMINISTIC for name in names) and not _varies(body):
+        return "possible"
+    return "likely"
+
+
+def _varies(body: Tree) -> bool:
+    """Whether a try body holds something that fails on one rank alone: files, networks, rank-varying raises."""
+    for node in body:
+        if isinstance(node, Fallible) and node.io:
+            return True
+        if isinstance(node, Branch) and node.condition.taint:
+            return True
+        if any(_varies(child) for child in subtrees(node)):
+            return True
+    return False
 
 
 def _raised_state(watch: list[State], body_state: State | None, place: object) -> State:

@@ -78,7 +78,7 @@ RULE = rule(
     status="stable",
     page=__doc__,
 )
-_TELLING = ("rank", "group-rank", "data", "signal")  # else a precondition that ends all ranks alike
+_TELLING = ("rank", "group-rank", "data", "signal", "time")  # else a precondition that ends all ranks alike
 HELP = "share the verdict before raising (all_reduce a flag), or defer the error with `@rank_local`"
 
 
