@@ -104,7 +104,9 @@ class Branch(Node):
 
     __slots__ = ("condition", "form", "orelse", "text", "then")
 
-    def __init__(self, place: Place, condition: Value, then: Tree, orelse: Tree, form: str, text: str) -> None:
+    def __init__(
+        self, place: Place, condition: Value, then: Tree, orelse: Tree, form: str, text: str
+    ) -> None:
         super().__init__(place)
         self.condition = condition
         self.then = then
@@ -213,7 +215,9 @@ class Jump(Node):
 
     __slots__ = ("exception", "kind", "text", "value")
 
-    def __init__(self, place: Place, kind: str, text: str, exception: str = "", value: Value | None = None) -> None:
+    def __init__(
+        self, place: Place, kind: str, text: str, exception: str = "", value: Value | None = None
+    ) -> None:
         super().__init__(place)
         self.kind = kind
         self.text = text

@@ -76,7 +76,19 @@ class Terms:
 class Continuation:
     """Where each way out of a subtree leads; terms are computed when asked for."""
 
-    __slots__ = ("brk", "calls", "cont", "depth", "fall", "number", "outer", "raise_key", "raises", "regions", "ret")
+    __slots__ = (
+        "brk",
+        "calls",
+        "cont",
+        "depth",
+        "fall",
+        "number",
+        "outer",
+        "raise_key",
+        "raises",
+        "regions",
+        "ret",
+    )
 
     def __init__(
         self,
@@ -299,7 +311,9 @@ class Reader:
             return self.read(node.body, body)
         if self.watcher is not None:
             self.watcher.loop(node, k, self)
-        endless = node.form == "while" and not any(isinstance(n, Branch) and n.form == "while" for n in node.body)
+        endless = node.form == "while" and not any(
+            isinstance(n, Branch) and n.form == "while" for n in node.body
+        )
         follows = self.terms.operates[k.fall]
         next_leaf = self.terms.leaf("next", k.depth, follows)
         break_leaf = self.terms.leaf("break", k.depth, follows) if not node.orelse else k.fall
@@ -454,7 +468,9 @@ def _is_kind_of(name: str, caught: str) -> bool:
     raised_class = getattr(builtins, name, None) if name else None
     caught_class = getattr(builtins, caught, None) if caught else None
     return (
-        isinstance(raised_class, type) and isinstance(caught_class, type) and issubclass(raised_class, caught_class)
+        isinstance(raised_class, type)
+        and isinstance(caught_class, type)
+        and issubclass(raised_class, caught_class)
     )
 
 

@@ -1,0 +1,119 @@
+"""Divergences at handlers: an exception on one rank skips collectives, or makes its handler call some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..values.value import Taint
+from .columns import lines
+from .judged import Candidate, Divergence, variance
+from .nodes import Branch, Fallible, Handler, Jump, Op, Tree, Try
+from .pointing import anchor, call_name, first_jump, first_op
+from .terms import ABORT, Reader, Terms, catches, subtrees
+
+_BROAD = frozenset(
+    {"Exception", "BaseException", "RuntimeError", "OutOfMemoryError", "DistBackendError", "DistError"}
+)
+_IO = frozenset(
+    {"OSError", "IOError", "FileNotFoundError", "PermissionError", "ConnectionError", "TimeoutError"}
+)
+
+
+def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader) -> Iterator[Divergence]:
+    if node.form != "try" and not node.handlers:
+        return
+    hard = _hard_op(node.body, quiet)
+    body_k = candidate.body_k or candidate.k
+    k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort")
+    for handler in node.handlers:
+        broad = not handler.names or any(n in _BROAD for n in handler.names)
+        if not broad and not (any(n in _IO for n in handler.names) and _has_io(node.body)):
+            continue
+        after_error = quiet.read(handler.body, k)
+        own_op, own_calls = first_op(handler.body, quiet)
+        if hard is not None and after_error != ABORT and not _meant_for_own_raise(handler, node.body):
+            normal = quiet.read(node.body, body_k)
+            if normal != after_error:
+                jump = first_jump(handler.body)
+                jump = jump if jump is not None and jump.kind != "raise" else _last_jump(handler.body)
+                place = jump.place if jump is not None else handler.place
+                yield Divergence(
+                    "swallow",
+                    node,
+                    place,
+                    jump.text if jump is not None else handler.text,
+                    None,
+                    handler.place,
+                    handler.text,
+                    "except",
+                    (Taint("exception", node.place, "an exception on one rank only", "likely"),),
+                    candidate.k.calls,
+                    ("an exception in the try body", *lines(terms, after_error)),
+                    lines(terms, normal),
+                    jump=jump,
+                    operation=hard,
+                    regions=candidate.k.regions,
+                    extra={"catches": ", ".join(handler.names) or "everything"},
+                )
+                continue
+        if own_op is not None and after_error != quiet.read(node.body, body_k):
+            shown = anchor(own_op, own_calls)
+            yield Divergence(
+                "handler",
+                node,
+                shown.place,
+                getattr(shown, "text", ""),
+                None,
+                handler.place,
+                handler.text,
+                "except",
+                (Taint("exception", node.place, "an exception on one rank only", "likely"),),
+                candidate.k.calls,
+                ("an exception in the try body", *lines(terms, after_error)),
+                lines(terms, quiet.read(node.body, body_k)),
+                through_call=call_name(own_calls),
+                operation=own_op,
+                regions=candidate.k.regions,
+            )
+
+
+def _last_jump(nodes: Tree) -> Jump | None:
+    for node in reversed(nodes):
+        if isinstance(node, Jump) and node.kind in ("return", "break", "continue"):
+            return node
+    return None
+
+
+def _hard_op(nodes: Tree, reader: Reader) -> Op | None:
+    """An operation that an exception of the body can skip; a mere DDP forward is none."""
+    for node in nodes:
+        if isinstance(node, Op) and reader.counts(node) and not (node.implicit and "forward" in node.name):
+            return node
+        for child in subtrees(node):
+            found = _hard_op(child, reader)
+            if found is not None:
+                return found
+    return None
+
+
+def _meant_for_own_raise(handler: Handler, body: Tree) -> bool:
+    """A narrow handler whose exception the body raises itself is there for that, not for failures."""
+    if not handler.names or any(n in ("Exception", "BaseException") for n in handler.names):
+        return False
+    for node in body:
+        if isinstance(node, Jump) and node.kind == "raise" and catches(handler, node.exception):
+            return True
+        if isinstance(node, Branch) and variance(node.condition.taint):
+            continue
+        if any(_meant_for_own_raise(handler, child) for child in subtrees(node)):
+            return True
+    return False
+
+
+def _has_io(nodes: Tree) -> bool:
+    for node in nodes:
+        if isinstance(node, Fallible) and node.io:
+            return True
+        if any(_has_io(child) for child in subtrees(node)):
+            return True
+    return False

@@ -1,0 +1,101 @@
+"""What the search for divergences deals with: candidates, verdicts and divergences."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from ..values.value import Place, Taint, Taints, Value, taint_order
+from .nodes import Call, Jump, Node, Op, Tree
+from .terms import Continuation
+
+
+@dataclass
+class Divergence:
+    """One place where ranks may part.
+
+    ``shape``: "arm" (operations in one arm only), "order" (in both, unequal), "exit" (an early exit skips
+    operations), "trip" (a loop runs a different number of times), "swallow" (a handler goes on after a body
+    with collectives), "handler" (a collective in an exception path).
+    """
+
+    shape: str
+    node: Node
+    place: Place
+    text: str
+    condition: Value | None
+    condition_place: Place
+    condition_text: str
+    form: str
+    taints: tuple[Taint, ...]
+    calls: tuple[Call, ...]
+    diverging: tuple[str, ...]
+    others: tuple[str, ...]
+    through_call: str = ""
+    jump: Jump | None = None
+    operation: Op | None = None
+    subgroup: bool = False
+    implicit: bool = False
+    regions: tuple[str, ...] = ()
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The strongest reason for rank variance."""
+        return self.taints[0].kind if self.taints else "data"
+
+    @property
+    def certainty(self) -> str:
+        """How sure the strongest reason is; operations known by name only make it weaker."""
+        order = ["definite", "likely", "possible"]
+        best = min((order.index(t.certainty) for t in self.taints), default=1)
+        if self.operation is not None:
+            best = max(best, order.index(self.operation.certainty))
+        if self.kind not in ("rank", "group-rank"):
+            best = max(best, 1)
+        if self.form == "assert":
+            best = 2
+        return order[best]
+
+
+def variance(taint: Taints) -> tuple[Taint, ...]:
+    """The reasons that count, strongest first."""
+    return tuple(sorted((t for t in taint if t.kind != "synced"), key=taint_order))
+
+
+@dataclass
+class Candidate:
+    kind: str
+    node: Node
+    then: int
+    orelse: int
+    k: Continuation
+    chain: tuple[tuple[Tree, Continuation], ...]
+    taints: tuple[Taint, ...]
+    body_k: Continuation | None
+
+
+class Verdicts:
+    """What earlier roots have shown of places in functions that several roots reach.
+
+    A branch that its own function matches is safe in every context, and one that is bad in a context is
+    reported whatever other contexts say: neither is judged again.
+    """
+
+    def __init__(self) -> None:
+        self.safe: set[tuple[Place, Hashable, bool]] = set()
+        self.bad: dict[tuple[Place, bool], int] = {}
+
+
+def group_key(op: Op) -> Hashable:
+    """The group of an operation in traces; None for the default group."""
+    group = op.group
+    if group is None or (group.tag == "const" and group.data[0] is None):
+        return None
+    if group.tag == "sym" and isinstance(group.data[0], tuple) and group.data[0][:1] == ("param-none",):
+        return None
+    if group.tag == "ext" and group.data[0].endswith("WORLD"):
+        return None
+    if group.tag == "extobj" and "WORLD" in str(group.data[1]):
+        return None
+    return group.key

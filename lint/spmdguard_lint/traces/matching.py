@@ -1,0 +1,106 @@
+"""Dismiss a divergence: some enclosing block gives every rank the same term after all.
+
+The block is read for each rank of worlds of 2 to 4, and of one as large as the condition's numbers ask for,
+and for each truth value of the opaque parts of the condition. Cost: one reading per valuation, remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import product
+
+from ..values.evaluate import Valuation, rank_constants, rank_dependent
+from ..values.value import Place, Value
+from .judged import Candidate, Verdicts
+from .nodes import Tree
+from .terms import Continuation, Reader, Terms
+
+WORLDS = ((2, 2), (3, 3), (4, 2))
+
+
+def matched(
+    candidate: Candidate,
+    condition: Value,
+    terms: Terms,
+    quiet: Reader,
+    verdicts: Verdicts | None = None,
+    key: tuple[Place, Hashable, bool] | None = None,
+) -> bool:
+    """Whether some enclosing block gives every rank the same term after all."""
+    atoms = _atoms(condition)
+    by_rank = rank_dependent(condition)
+    if not by_rank and not atoms:
+        return False
+    worlds = worlds_for(condition)
+    for nodes, k in candidate.chain:
+        if len(nodes) <= 1 and nodes and nodes[0] is candidate.node and not by_rank:
+            continue
+        if _same_for_all(nodes, k, atoms, by_rank, quiet, worlds):
+            if verdicts is not None and key is not None and k.calls == candidate.k.calls:
+                verdicts.safe.add(key)
+            return True
+    return False
+
+
+def _same_for_all(
+    nodes: Tree,
+    k: Continuation,
+    atoms: list[Hashable],
+    by_rank: bool,
+    quiet: Reader,
+    worlds: list[tuple[int, int, tuple[int, ...]]],
+) -> bool:
+    for world, local, ranks in worlds if by_rank else worlds[:1]:
+        seen: set[int] = set()
+        for rank in ranks if by_rank else (0,):
+            for truths in product((True, False), repeat=len(atoms)):
+                reader = _reader_at(quiet, rank, world, local, tuple(zip(atoms, truths, strict=True)))
+                if quiet.left <= 0:
+                    return False
+                before = reader.left
+                seen.add(reader.read(nodes, k))
+                quiet.left -= before - reader.left
+                if len(seen) > 1:
+                    return False
+    return True
+
+
+def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Worlds to read in: the small ones, and one large enough for every rank that the condition names."""
+    worlds = [(world, local, tuple(range(world))) for world, local in WORLDS]
+    named = sorted(rank_constants(condition))
+    if named and named[-1] > WORLDS[-1][0] - 2:
+        world = 2 * ((named[-1] + 3) // 2)
+        near = {0, 1, world - 1, *(n + d for n in named[:4] for d in (-1, 0, 1))}
+        worlds.append((world, 2, tuple(sorted(rank for rank in near if 0 <= rank < world))))
+    return worlds
+
+
+def _reader_at(
+    quiet: Reader, rank: int, world: int, local: int, truths: tuple[tuple[Hashable, bool], ...]
+) -> Reader:
+    """The reader of one valuation; kept, so that what it has read serves the next question."""
+    key = (rank, world, local, truths)
+    reader = quiet.by_valuation.get(key)
+    if reader is None:
+        valuation = Valuation(rank, world, local, dict(truths))
+        reader = Reader(quiet.terms, None, valuation, subgroups=quiet.subgroups, group_key=quiet.group_key)
+        reader.operating = quiet.operating
+        reader.leaving = quiet.leaving
+        quiet.by_valuation[key] = reader
+    return reader
+
+
+def _atoms(condition: Value, limit: int = 3) -> list[Hashable]:
+    """Opaque rank-varying parts of a condition that are not decided by the rank."""
+    found: list[Hashable] = []
+    stack = [condition]
+    while stack:
+        value = stack.pop()
+        if not value.taint:
+            continue
+        if value.tag == "expr" and value.data[0] in ("not", "and", "or"):
+            stack.extend(value.data[1])
+        elif not rank_dependent(value) and value.key not in found:
+            found.append(value.key)
+    return found[:limit]

@@ -1,0 +1,105 @@
+"""Where to point: the operation, jump or call in an arm that a reader should look at."""
+
+from __future__ import annotations
+
+from ..values.value import Value
+from .nodes import Call, Jump, Loop, Node, Op, Tree, Try, Yielded
+from .terms import Reader, Terms, subtrees
+
+
+def first_op(nodes: Tree, reader: Reader, *, destroy: bool = False) -> tuple[Op | None, tuple[Node, ...]]:
+    """The first operation in a tree and the calls (and resumed blocks) that lead to it."""
+    for node in nodes:
+        if isinstance(node, Op) and reader.counts(node) and (destroy or node.name != "destroy_process_group"):
+            return node, ()
+        for child in subtrees(node):
+            if isinstance(node, Try) and any(child is h.body for h in node.handlers):
+                continue
+            op, calls = first_op(child, reader, destroy=destroy)
+            if op is not None:
+                return op, ((node, *calls) if isinstance(node, (Call, Yielded)) else calls)
+    return None, ()
+
+
+def anchor(op: Op, path: tuple[Node, ...]) -> Node:
+    """Where to point: the first direct call on the way to the operation, or the operation itself.
+
+    A call through a variable (a decorator's wrapper, a callback) says nothing to the reader; a block that is
+    resumed inside a generator stands in the reader's own function.
+    """
+    resumed = max((i for i, node in enumerate(path) if isinstance(node, Yielded)), default=-1)
+    for node in path[resumed + 1 :]:
+        if isinstance(node, Call) and not indirect(node):
+            return node
+    return op
+
+
+def indirect(call: Call) -> bool:
+    """Whether a call names something else than the function that it reaches."""
+    called = call.text.partition("(")[0].rpartition(".")[2].strip()
+    reached = call.name.rpartition(".")[2]
+    if (
+        reached in ("__init__", "__call__", "forward", "__enter__", "__exit__", "<lambda>")
+        or call.mode != "call"
+    ):
+        return False
+    owner = call.name.split(".")[-2] if "." in call.name else ""
+    return called.isidentifier() and called != reached and called != owner
+
+
+def first_jump(nodes: Tree) -> Jump | None:
+    """The first jump that leaves a tree; returns inside followed calls do not."""
+    return jump_path(nodes)[0]
+
+
+def jump_path(nodes: Tree) -> tuple[Jump | None, tuple[Node, ...]]:
+    """The first jump that leaves a tree, and the branches and calls that lead to it."""
+    for node in nodes:
+        if isinstance(node, Jump) and node.kind not in ("end", "assert"):
+            return node, ()
+        for child in subtrees(node):
+            found, path = jump_path(child)
+            if found is None:
+                continue
+            if isinstance(node, Call) and found.kind == "return":
+                continue
+            if isinstance(node, Loop) and found.kind in ("break", "continue"):
+                continue
+            return found, (node, *path)
+    return None, ()
+
+
+def first_in(terms: Terms, term: int) -> Op | None:
+    """The first operation on the way of a term."""
+    for _ in range(200):
+        item = terms.items[term]
+        if item[0] == "op":
+            return terms.texts.get(term)
+        if item[0] == "alt":
+            term = item[2] if terms.operates[item[2]] else item[3]
+        elif item[0] == "loop":
+            term = item[2]
+        else:
+            return None
+    return None
+
+
+def call_name(path: tuple[Node, ...]) -> str:
+    """The name of the first followed call on a path."""
+    return next((node.name for node in path if isinstance(node, Call)), "")
+
+
+def per_host(condition: Value) -> bool:
+    """Whether a condition reads what may differ from host to host: the environment, the file system, data."""
+    if condition.taint:
+        return True
+    stack = [condition]
+    while stack:
+        value = stack.pop()
+        if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("environ",):
+            return True
+        if value.tag == "expr":
+            stack.extend(value.data[1])
+        elif value.tag == "ite":
+            stack.extend(value.data)
+    return False
