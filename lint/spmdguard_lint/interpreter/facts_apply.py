@@ -13,31 +13,17 @@ from ..values.value import (
     TRUE,
     Taint,
     Value,
-    constant,
     expression,
     is_const,
-    retaint,
     symbol,
     union,
 )
 from .expressions import text_of
+from .facts_values import argument, is_default_group, main_predicate, seed, varying_value
 from .frame import Frame
-from .state import State, join
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
-    from ..values.value import Place
-
-
-def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """The value passed for an argument, or None."""
-    if which is None:
-        return None
-    if which.keyword in kwargs:
-        return kwargs[which.keyword]
-    if 0 <= which.index < len(args):
-        return args[which.index]
-    return None
 
 
 def argument_node(which: Arg, node: ast.AST | None) -> ast.expr | None:
@@ -47,7 +33,9 @@ def argument_node(which: Arg, node: ast.AST | None) -> ast.expr | None:
     for keyword in node.keywords:
         if keyword.arg == which.keyword:
             return keyword.value
-    if 0 <= which.index < len(node.args) and not any(isinstance(a, ast.Starred) for a in node.args[: which.index + 1]):
+    if 0 <= which.index < len(node.args) and not any(
+        isinstance(a, ast.Starred) for a in node.args[: which.index + 1]
+    ):
         return node.args[which.index]
     return None
 
@@ -66,17 +54,23 @@ def apply_fact(
     text = text_of(node)
     if fact.wraps == "call":
         return _call_through(frame, fact, args, kwargs, node)
-    if fact.wraps in ("decorator",) and fact.main_only and args and args[0].tag in ("func", "wrapped", "bound"):
+    if (
+        fact.wraps in ("decorator",)
+        and fact.main_only
+        and args
+        and args[0].tag in ("func", "wrapped", "bound")
+    ):
         return Value("wrapped", (f"main-only:{fact.main_only}", args[0], text))
+    event = Event(place, fact.event, text, tuple(args), call=name, receiver=receiver, keywords=kwargs)
     if fact.wraps == "context":
         if fact.raises_local and not fact.suppresses:
-            frame.out.append(_event(fact, name, place, text, receiver, args, kwargs))
+            frame.out.append(event)
             frame.out.append(Fallible(place, text, True))
         return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
     if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
     if fact.event:
-        frame.out.append(_event(fact, name, place, text, receiver, args, kwargs))
+        frame.out.append(event)
     if fact.wraps == "thread" and fact.callee is not None:
         from .threads import made
 
@@ -88,7 +82,7 @@ def apply_fact(
         if handler is not None:
             install(frame, handler, node, text)
     if fact.event.startswith("seed-"):
-        seeded = _seed(frame, fact, receiver, args, kwargs)
+        seeded = seed(frame, fact, receiver, args, kwargs)
         if seeded is not None:
             return seeded
     if fact.raises_local:
@@ -102,18 +96,6 @@ def apply_fact(
     if frame.state is not None:
         _write_buffers(frame, fact, args, kwargs, node, result)
     return result
-
-
-def _event(
-    fact: Fact,
-    name: str,
-    place: Place,
-    text: str,
-    receiver: Value | None,
-    args: list[Value],
-    kwargs: dict[str, Value],
-) -> Event:
-    return Event(place, fact.event, text, tuple(args), call=name, receiver=receiver, keywords=kwargs)
 
 
 def _record_raise(frame: Frame) -> None:
@@ -186,7 +168,9 @@ def _emit_op(
     from .containers import frozen
 
     op.invariant = tuple(
-        frozen(frame, value) for which in fact.invariant if (value := argument(which, args, kwargs)) is not None
+        frozen(frame, value)
+        for which in fact.invariant
+        if (value := argument(which, args, kwargs)) is not None
     )
     frame.out.append(op)
 
@@ -212,7 +196,9 @@ def _write_buffers(
             overwrite(frame, value, argument_node(which, node), taint, node)
 
 
-def overwrite(frame: Frame, value: Value, target: ast.expr | None, taint: frozenset[Taint], node: ast.AST) -> None:
+def overwrite(
+    frame: Frame, value: Value, target: ast.expr | None, taint: frozenset[Taint], node: ast.AST
+) -> None:
     """A call wrote into an argument: its contents have the taint given, whatever they had before."""
     from .assignment import assign
 
@@ -255,7 +241,9 @@ def _call_through(
         else:
             frame.out.append(Fallible(frame.place(node), text_of(node), True))
             result = expression("call", [function, *rest])
-    kind = "thread" if fact.event == "thread-run" else "deferred" if fact.event.startswith("defer") else "call"
+    kind = (
+        "thread" if fact.event == "thread-run" else "deferred" if fact.event.startswith("defer") else "call"
+    )
     text = text_of(node)
     if fact.main_only:
         condition = main_predicate(frame, fact.main_only, node, text)
@@ -265,18 +253,6 @@ def _call_through(
     else:
         frame.out.append(Region(frame.place(node), kind, nodes, text))
     return result
-
-
-def main_predicate(frame: Frame, which: str, node: ast.AST | None, text: str, certainty: str = "definite") -> Value:
-    """The condition that holds on the main rank, on each node's first rank, or on the last rank."""
-    place = frame.place(node) if node is not None else frame.place(frame.module.tree)
-    taint = frozenset({Taint("rank", place, text, certainty)})
-    rank = Value("rank", (), taint)
-    if which == "local_main":
-        return expression("==", (Value("local_rank", (), taint), constant(0)))
-    if which == "last":
-        return expression("==", (rank, expression("-", (Value("world"), constant(1)))))
-    return expression("==", (rank, constant(0)))
 
 
 def result_of_fact(
@@ -290,18 +266,24 @@ def result_of_fact(
 ) -> Value:
     """The result of a known call or attribute."""
     place = frame.place(node) if node is not None else frame.place(frame.module.tree)
-    text = text_of(node) if node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) else name
+    text = (
+        text_of(node)
+        if node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))
+        else name
+    )
     if fact.items:
         from .expressions import tuple_value
 
         return tuple_value(
             [
-                _typed(item, fact, name, receiver, args, place, index) if item else symbol((name, place, index))
+                _typed(item, fact, name, receiver, args, place, index)
+                if item
+                else symbol((name, place, index))
                 for index, item in enumerate(fact.items)
             ]
         )
     if fact.result == "varying":
-        return _varying(frame, fact, name, receiver, args, kwargs, place, node, text)
+        return varying_value(frame, fact, name, receiver, args, kwargs, place, node, text)
     if fact.event in ("is-initialized", "is-available"):
         return TRUE
     if fact.event == "world-size":
@@ -320,7 +302,9 @@ def result_of_fact(
     if fact.event == "new-group":
         from .containers import frozen
 
-        members = [frozen(frame, argument(fact.invariant[0], args, kwargs) or NONE)] if fact.invariant else args
+        members = (
+            [frozen(frame, argument(fact.invariant[0], args, kwargs) or NONE)] if fact.invariant else args
+        )
         return _typed(fact.returns, fact, name, receiver, members, place, 0)
     if fact.returns:
         return _typed(fact.returns, fact, name, receiver, args, place, 0)
@@ -331,14 +315,26 @@ def result_of_fact(
 
 
 def _typed(
-    type_name: str, fact: Fact, name: str, receiver: Value | None, args: list[Value], place: object, index: int
+    type_name: str,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    place: object,
+    index: int,
 ) -> Value:
     payload = args[0] if args else None
     if fact.result == "uniform" or fact.kind == "lifecycle":
         taint = NO_TAINT
     else:
         taint = union(*(a.taint for a in args)) if args else NO_TAINT
-    return Value("extobj", (type_name, (name, place, index), payload), taint, None, ("extobj", type_name, name, place, index))
+    return Value(
+        "extobj",
+        (type_name, (name, place, index), payload),
+        taint,
+        None,
+        ("extobj", type_name, name, place, index),
+    )
 
 
 def _retype(
@@ -347,7 +343,13 @@ def _retype(
     assert fact.retypes is not None
     value = argument(fact.retypes, args, kwargs) or NONE
     place = frame.place(node) if node is not None else None
-    typed = Value("extobj", (fact.returns, ("retyped", place), value), value.taint, None, ("extobj", fact.returns, value.key))
+    typed = Value(
+        "extobj",
+        (fact.returns, ("retyped", place), value),
+        value.taint,
+        None,
+        ("extobj", fact.returns, value.key),
+    )
     target = argument_node(fact.retypes, node)
     if frame.state is not None and value.tag != "const":
         frame.live.replace_everywhere(value, typed)
@@ -364,7 +366,11 @@ def _wrapped_arguments(frame: Frame, fact: Fact, args: list[Value], place: objec
     wrapped = [
         Value(
             "extobj",
-            (fact.returns or "accelerate.prepared", (place, index), value if value.tag in ("obj", "extobj") else None),
+            (
+                fact.returns or "accelerate.prepared",
+                (place, index),
+                value if value.tag in ("obj", "extobj") else None,
+            ),
             NO_TAINT,
             None,
             ("prepared", place, index),
@@ -372,134 +378,3 @@ def _wrapped_arguments(frame: Frame, fact: Fact, args: list[Value], place: objec
         for index, value in enumerate(args)
     ]
     return wrapped[0] if len(wrapped) == 1 else tuple_value(wrapped)
-
-
-def is_default_group(group: Value) -> bool:
-    """Whether a group argument means the default group."""
-    if group.tag == "const" and group.data[0] is None:
-        return True
-    if group.tag == "sym" and isinstance(group.data[0], tuple) and group.data[0][:1] == ("param-none",):
-        return True
-    if group.tag == "ext" and group.data[0].endswith("group.WORLD"):
-        return True
-    if group.tag == "ite":
-        return is_default_group(group.data[1]) and is_default_group(group.data[2])
-    return group.tag == "extobj" and "WORLD" in str(group.data[1])
-
-
-def _varying(
-    frame: Frame,
-    fact: Fact,
-    name: str,
-    receiver: Value | None,
-    args: list[Value],
-    kwargs: dict[str, Value],
-    place: object,
-    node: ast.AST | None,
-    text: str,
-) -> Value:
-    real = frame.place(node) if node is not None else frame.place(frame.module.tree)
-    kind = fact.varying or "data"
-    if kind == "random" and fact.unless is not None and fact.returns:
-        seed = argument(fact.unless, args, kwargs)
-        if seed is not None and seed.key != NONE.key:
-            return Value("extobj", (fact.returns, (name, place), None), seed.taint, None, (name, place))
-    if kind == "random":
-        return _random(frame, fact, name, receiver, args, kwargs, real, text)
-    if kind == "rank" or kind == "group-rank":
-        return _rank_value(frame, fact, kind, args, kwargs, real, text)
-    taint = frozenset({Taint(kind, real, text, fact.certainty)})
-    if fact.event == "synced-forward":
-        taint = taint | {Taint("synced", real, text)}
-    taint = union(taint, *(a.taint for a in args))
-    if fact.returns:
-        return Value("extobj", (fact.returns, (name, place), None), taint, None, ("extobj", name, place))
-    return symbol((name, place), taint)
-
-
-def _rank_value(
-    frame: Frame, fact: Fact, kind: str, args: list[Value], kwargs: dict[str, Value], place: object, text: str
-) -> Value:
-    taint = frozenset({Taint("rank", place, text, fact.certainty)})  # type: ignore[arg-type]
-    group = argument(fact.group, args, kwargs)
-    if group is not None and not is_default_group(group):
-        group_taint = frozenset({Taint("group-rank", place, text, fact.certainty)})  # type: ignore[arg-type]
-        return Value("group_rank", (group,), group_taint, None, ("group_rank", group.key))
-    rank = Value("rank", (), taint)
-    if fact.main_only == "local_main":
-        return expression("==", (Value("local_rank", (), taint), constant(0)))
-    if fact.main_only == "last":
-        return expression("==", (rank, expression("-", (Value("world"), constant(1)))))
-    if fact.main_only:
-        return expression("==", (rank, constant(0)))
-    if fact.event == "local-rank":
-        return Value("local_rank", (), taint)
-    if fact.event == "node-rank":
-        return Value("node_rank", (), taint)
-    if kind == "group-rank":
-        return rank if fact.group is not None else symbol(("group-rank", text), taint)
-    return rank
-
-
-def _seed(
-    frame: Frame, fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
-) -> Value | None:
-    """Seeding makes what is drawn later as rank-varying as the seed."""
-    taint = union(*(v.taint for v in (*args, *kwargs.values()))) if args or kwargs else NO_TAINT
-    library = fact.event.partition("-")[2]
-    if library != "generator":
-        for name in ("torch", "numpy", "random") if library == "all" else (library,):
-            frame.machine.seed_taints[name] = taint
-        return None
-    if receiver is None:
-        return None
-    seeded = retaint(receiver, taint, receiver.trip)
-    frame.live.replace_everywhere(receiver, seeded)
-    return seeded
-
-
-def _random(
-    frame: Frame,
-    fact: Fact,
-    name: str,
-    receiver: Value | None,
-    args: list[Value],
-    kwargs: dict[str, Value],
-    place: object,
-    text: str,
-) -> Value:
-    """A random number: shared when its generator was seeded alike on all ranks, else rank-varying."""
-    taint: frozenset[Taint] = frozenset({Taint("random", place, text)})  # type: ignore[arg-type]
-    generator = kwargs.get("generator")
-    for value in [*args, *([generator] if generator is not None else [])]:
-        if value is generator or (value.tag == "extobj" and "Generator" in value.data[0]):
-            taint = value.taint
-    if receiver is not None and receiver.tag == "extobj":
-        taint = receiver.taint
-    library = fact.event.partition("-")[2] or name.partition(".")[0]
-    seeded = frame.machine.seed_taints.get(library)
-    if seeded is not None and next(iter(taint), None) is not None and any(t.kind == "random" for t in taint):
-        taint = seeded
-    taint = union(taint, *(a.taint for a in args))
-    return symbol((name, place), taint)
-
-
-def context_body_kind(value: Value) -> str:
-    """What a with statement over a known context manager does to its body."""
-    return "" if value.tag != "context" else str(value.data[0])
-
-
-def truth_of_default() -> Value:
-    """The constant True."""
-    return TRUE
-
-
-def without_data(value: Value) -> Value:
-    """The value without per-rank-data reasons."""
-    kept = frozenset(t for t in value.taint if t.kind not in ("data", "synced"))
-    return value if kept == value.taint else retaint(value, kept, value.trip)
-
-
-def restore(frame: Frame, state: State | None, condition: Value, before: State) -> None:
-    """Join the state after an arm with the state before it."""
-    frame.state = join(state, before, condition)

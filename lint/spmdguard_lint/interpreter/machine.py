@@ -207,7 +207,7 @@ class Machine:
 
     def run_pair(self, enter: FunctionInfo, leave: FunctionInfo) -> Tree:
         """Interpret ``__enter__`` and then ``__exit__`` of one object, as a with statement would."""
-        from .calls import inline_call
+        from .following import inline_call
         from .parameters import symbolic_self
 
         self.begin_root()

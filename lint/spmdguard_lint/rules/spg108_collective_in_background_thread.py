@@ -49,7 +49,7 @@ def train(steps, grad, write):
 Where the thread has to communicate, give it a process group of its own: groups do not wait for one another.
 
 ## Known limits
-Threads are followed where they are started with a function of the project. Collectives on another group
+Threads are followed where they are made with a function of the project. Collectives on another group
 than the default one are taken to be the thread's own.
 
 ## Fix safety
@@ -63,12 +63,14 @@ No fix.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..model import Finding
-from ..traces.nodes import Op, Region
+from ..model import Finding, TrailStep
+from ..traces.nodes import Call, Op, Region
 from .registry import rule
+from .support import site
 from .support_trees import finding_at, steps, waits
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ HELP = "call it in the main thread, or give the thread a process group of its ow
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
-    """The first operation of each thread that is started."""
+    """The first operation of each thread that is started, told where it stands."""
     for root in analysis.roots:
         if "thread" not in root.contents.regions:
             continue
@@ -91,11 +93,15 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 continue
             for inner in steps(thread.body):
                 if isinstance(inner.node, Op) and waits(inner.node):
-                    message = (
-                        f"`{thread.text}` calls `{inner.node.text}` in another thread, "
-                        "in no fixed order with the main thread's collectives"
-                    )
-                    yield finding_at(
-                        RULE, thread, message, HELP, calls=[*step.calls, *inner.calls], reached=inner.node
-                    )
+                    yield _finding(thread, inner.node, [*step.calls, *inner.calls])
                     break
+
+
+def _finding(thread: Region, op: Op, calls: Iterable[Call]) -> Finding:
+    message = (
+        f"`{op.text}` runs in another thread (`{thread.text}`), "
+        "in no fixed order with the main thread's collectives"
+    )
+    finding = finding_at(RULE, op, message, HELP, calls=calls)
+    start = TrailStep(site(thread.place), f"`{thread.text}` starts the thread")
+    return dataclasses.replace(finding, trail=(start, *finding.trail))

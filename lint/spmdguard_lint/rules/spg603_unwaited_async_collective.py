@@ -70,7 +70,7 @@ _ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv"})
 _SENDS = frozenset({"isend"})
 _NO_BUFFER = frozenset({"barrier", "batch_isend_irecv"})
 _METADATA = frozenset({"shape", "dtype", "device", "size", "numel", "dim", "ndim", "stride", "is_cuda"})
-Starts = dict[tuple[int, int], Op]
+Starts = dict[tuple[int, int, int, int], Op]
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -80,7 +80,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         for step in steps(root.tree, threads=True):
             op = step.node
             if isinstance(op, Op) and (op.handle or op.name in _ALWAYS_ASYNC):
-                by_file.setdefault(op.place.filename, {})[(op.place.row, op.place.column)] = op
+                by_file.setdefault(op.place.filename, {})[op.place[1:]] = op
     modules = {root.module.filename: root.module for root in analysis.roots}
     for filename, starts in sorted(by_file.items()):
         if filename in modules:
@@ -158,7 +158,8 @@ def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 def _started(value: ast.expr, starts: Starts) -> Op | None:
     if not isinstance(value, ast.Call):
         return None
-    return starts.get((value.lineno, value.col_offset))
+    ends = value.end_lineno or 0, value.end_col_offset or 0
+    return starts.get((value.lineno, value.col_offset, *ends))
 
 
 def _fate(name: str, rest: list[ast.stmt]) -> str:

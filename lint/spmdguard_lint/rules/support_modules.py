@@ -1,4 +1,4 @@
-"""Reading ``forward`` methods: which submodules a branch on the input's content uses, and which it leaves out.
+"""Reading ``forward`` methods: which submodules a branch on the input's content uses or leaves out.
 
 Terminology: a name is *derived* when it was computed from an argument of ``forward``. A condition *asks for
 content* when it depends on the values in a derived tensor (``picked.numel() == 0``, ``mask.any()``) or on a
@@ -16,6 +16,7 @@ _CONTENT = frozenset(
     {"numel", "any", "all", "sum", "item", "nonzero", "count_nonzero", "tolist", "max", "min"}
 )
 _SELECTING = frozenset({"nonzero", "where", "masked_select", "argwhere", "unique", "index_select"})
+_MASKS = (ast.Name, ast.Compare, ast.UnaryOp)
 _DRAWS = ("random.", "torch.rand", "np.random.", "numpy.random.")
 
 
@@ -154,11 +155,8 @@ class _Reader:
                 )
                 if called in _SELECTING:
                     return True
-            if isinstance(node, ast.Subscript) and isinstance(
-                node.slice, (ast.Name, ast.Compare, ast.UnaryOp)
-            ):
-                if set(_names([node.slice])) & self.derived:
-                    return True
+            if _mask(node) & self.derived:
+                return True
         return False
 
     def asks_content(self, test: ast.expr) -> bool:
@@ -207,3 +205,10 @@ class _Reader:
 
 def _names(nodes: Iterable[ast.AST]) -> list[str]:
     return [node.id for root in nodes for node in ast.walk(root) if isinstance(node, ast.Name)]
+
+
+def _mask(node: ast.AST) -> frozenset[str]:
+    """The names in an index that may choose by content: ``x[keep]``, ``x[scores > 0]``, ``x[~done]``."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, _MASKS):
+        return frozenset(_names([node.slice]))
+    return frozenset()

@@ -1,0 +1,166 @@
+"""SPG102: exits that skip a collective."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+EXITS = ("SPG101", "SPG102", "SPG103", "SPG104", "SPG205")
+
+
+def test_every_kind_of_exit() -> None:
+    """Return, break, continue and the end of the process are reported where they stand."""
+    assert agree(
+        """
+        import os
+        import sys
+        import torch.distributed as dist
+
+        def returns(x):
+            if dist.get_rank() > 0:
+                return None  # SPG102
+            dist.all_reduce(x)
+
+        def breaks(xs):
+            for x in xs:
+                if dist.get_rank() == 1:
+                    break  # SPG102
+                dist.all_reduce(x)
+
+        def continues(xs):
+            for x in xs:
+                dist.broadcast(x, src=0)
+                if dist.get_rank() == 1:
+                    continue  # SPG102
+                dist.all_reduce(x)
+
+        def ends(x):
+            if dist.get_rank() == 1:
+                sys.exit(3)  # SPG102
+            dist.all_reduce(x)
+
+        def ends_hard(x):
+            if dist.get_rank() == 1:
+                os._exit(3)  # SPG102
+            dist.all_reduce(x)
+        """,
+        *EXITS,
+    )
+
+
+def test_collective_far_below() -> None:
+    """The skipped collective may stand in a later round, behind the loop, or in the caller."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def next_round(xs):
+            for x in xs:
+                dist.all_reduce(x)
+                if dist.get_rank() == 1:
+                    break  # SPG102
+
+        def nested(xs):
+            for row in xs:
+                for x in row:
+                    if dist.get_rank() == 1:
+                        break  # SPG102
+                    dist.all_reduce(x)
+
+        def helper(x):
+            if dist.get_rank() == 1:
+                return False
+            return True
+
+        def caller(x):
+            if not helper(x):
+                return  # SPG102
+            dist.all_reduce(x)
+        """,
+        *EXITS,
+    )
+
+
+def test_own_data_decides() -> None:
+    """An exit under this rank's loss or batch is as good as one under the rank."""
+    assert agree(
+        """
+        import math
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DataLoader
+
+        def skip_empty(loader: DataLoader):
+            for batch in loader:
+                if batch["mask"].sum() == 0:
+                    continue  # SPG102
+                dist.all_reduce(batch["x"])
+
+        def stop_on_nan(model, loader: DataLoader):
+            for batch in loader:
+                loss = model(batch)
+                if not torch.isfinite(loss):
+                    return  # SPG102
+                dist.all_reduce(loss)
+        """,
+        *EXITS,
+    )
+
+
+def test_shared_decisions_are_silent() -> None:
+    """An exit that all ranks take, or that skips nothing, is no finding."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DataLoader
+
+        def agreed(model, loader: DataLoader):
+            for batch in loader:
+                loss = model(batch)
+                bad = torch.isnan(loss).int()
+                dist.all_reduce(bad, op=dist.ReduceOp.MAX)
+                if bad.item():
+                    break
+                dist.all_reduce(loss)
+
+        def after_the_last(x):
+            dist.all_reduce(x)
+            if dist.get_rank() != 0:
+                return None
+            return x.item()
+
+        def single_process(x):
+            if dist.get_world_size() == 1:
+                return x
+            dist.all_reduce(x)
+            return x
+
+        def by_step(x, step, every):
+            if step % every:
+                return
+            dist.all_reduce(x)
+
+        def both_ways(x):
+            if dist.get_rank() == 0:
+                dist.all_reduce(x)
+                return 1
+            dist.all_reduce(x)
+            return 2
+        """,
+        *EXITS,
+    )
+
+
+def test_known_miss_unknown_caller() -> None:
+    """An exit is no finding where nothing in the project calls a collective after it."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def hook(x):
+            if dist.get_rank() != 0:
+                return
+            print(x)
+        """,
+        *EXITS,
+    )

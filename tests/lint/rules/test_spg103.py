@@ -1,0 +1,98 @@
+"""SPG103: arms with different collectives."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+ARMS = ("SPG101", "SPG102", "SPG103", "SPG104")
+
+
+def test_unequal_arms() -> None:
+    """Another order, another operation, another number of calls."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def swapped(x, y):
+            if dist.get_rank() == 0:
+                dist.broadcast(x, src=0)  # SPG103
+                dist.all_reduce(y)
+            else:
+                dist.all_reduce(y)
+                dist.broadcast(x, src=0)
+
+        def another(x):
+            if dist.get_rank() == 0:
+                dist.all_gather_object([None], x)  # SPG103
+            else:
+                dist.barrier()
+
+        def once_and_twice(x):
+            if dist.get_rank() == 0:
+                dist.barrier()  # SPG103
+                dist.barrier()
+            else:
+                dist.barrier()
+
+        def through_a_call(x):
+            if dist.get_rank() == 0:
+                first(x)  # SPG103
+            else:
+                dist.all_reduce(x)
+
+        def first(x):
+            dist.barrier()
+        """,
+        *ARMS,
+    )
+
+
+def test_equal_arms_are_silent() -> None:
+    """The same operations in the same order, also through calls or with other buffers."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def same(x):
+            if dist.get_rank() == 0:
+                objects = [x]
+                dist.broadcast_object_list(objects, src=0)
+            else:
+                objects = [None]
+                dist.broadcast_object_list(objects, src=0)
+            return objects[0]
+
+        def scatter(parts, out):
+            if dist.get_rank() == 0:
+                dist.scatter(out, parts, src=0)
+            else:
+                dist.scatter(out, src=0)
+
+        def wrapped(x):
+            dist.barrier()
+
+        def half_wrapped(x):
+            if dist.get_rank() == 0:
+                wrapped(x)
+            else:
+                dist.barrier()
+        """,
+        *ARMS,
+    )
+
+
+def test_known_miss_shapes() -> None:
+    """The same operation on tensors of other shapes in each arm is not told apart."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def shapes():
+            if dist.get_rank() == 0:
+                dist.all_reduce(torch.zeros(3))
+            else:
+                dist.all_reduce(torch.zeros(4))
+        """,
+        *ARMS,
+    )

@@ -1,0 +1,115 @@
+"""SPG106: groups made or used by the wrong ranks."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+GROUPS = ("SPG101", "SPG102", "SPG103", "SPG106", "SPG107")
+
+
+def test_group_made_by_some() -> None:
+    """Making a group is everybody's call, members or not."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def leaders(members):
+            if dist.get_rank() in members:
+                return dist.new_group(members)  # SPG106
+
+        def per_node(nodes):
+            for ranks in nodes:
+                if dist.get_rank() in ranks:
+                    dist.new_group(ranks)  # SPG106
+        """,
+        *GROUPS,
+    )
+
+
+def test_group_of_other_ranks_on_each() -> None:
+    """The list of ranks is the same on every rank, or the groups are not."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def pair():
+            rank = dist.get_rank()
+            return dist.new_group([rank, rank + 1])  # SPG106
+
+        def half():
+            rank, world = dist.get_rank(), dist.get_world_size()
+            ranks = list(range(0, world // 2)) if rank < world // 2 else list(range(world // 2, world))
+            return dist.new_group(ranks)  # SPG106
+        """,
+        *GROUPS,
+    )
+
+
+def test_not_all_members_call() -> None:
+    """A member that stays out leaves the other members waiting."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def exchange(x):
+            group = dist.new_group([0, 1])
+            if dist.get_rank() == 0:
+                dist.all_reduce(x, group=group)  # SPG106
+
+        def leaves(x):
+            group = dist.new_group([0, 1])
+            if dist.get_rank() != 1:
+                return  # SPG106
+            dist.all_reduce(x, group=group)
+        """,
+        *GROUPS,
+    )
+
+
+def test_right_groups_are_silent() -> None:
+    """All ranks make all groups; members use their own."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def nodes(per_node):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            mine = None
+            for first in range(0, world, per_node):
+                ranks = list(range(first, first + per_node))
+                group = dist.new_group(ranks)
+                if rank in ranks:
+                    mine = group
+            return mine
+
+        def members(x):
+            group = dist.new_group([0, 1])
+            if dist.get_rank() in (0, 1):
+                dist.all_reduce(x, group=group)
+
+        def below(x):
+            group = dist.new_group([0, 1])
+            if dist.get_rank() < 2:
+                dist.all_reduce(x, group=group)
+
+        def local_synchronisation(members):
+            if dist.get_rank() in members:
+                return dist.new_group(members, use_local_synchronization=True)
+        """,
+        *GROUPS,
+    )
+
+
+def test_known_miss_members_from_elsewhere() -> None:
+    """Where the members are not known, a condition on the rank is taken for the membership."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def exchange(x, members):
+            group = dist.new_group(members)
+            if dist.get_rank() == 0:
+                dist.all_reduce(x, group=group)
+        """,
+        *GROUPS,
+    )

@@ -1,0 +1,148 @@
+"""SPG202: handlers that go on after a body with collectives."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+HANDLERS = ("SPG102", "SPG202", "SPG203", "SPG206")
+
+
+def test_handlers_that_go_on() -> None:
+    """Continue, return, a retry, a flag, `suppress`, and a manager that swallows."""
+    assert agree(
+        """
+        import contextlib
+        import logging
+        import torch.distributed as dist
+
+        def skips(loader, model):
+            for batch in loader:
+                try:
+                    loss = model(batch)
+                    dist.all_reduce(loss)
+                except Exception:
+                    logging.exception("skipped")
+                    continue  # SPG202
+
+        def returns(model, batch):
+            try:
+                loss = model(batch)
+                dist.all_reduce(loss)
+            except RuntimeError as error:
+                print(error)
+                return None  # SPG202
+            dist.barrier()
+            return loss
+
+        def goes_on(model, batch):
+            try:
+                dist.all_reduce(model(batch))
+            except:  # SPG202
+                pass
+            dist.barrier()
+
+        def retries(step, batch):
+            for attempt in range(3):
+                try:
+                    dist.all_reduce(step(batch))
+                    break
+                except Exception:  # SPG202
+                    print("again", attempt)
+
+        def suppressed(step, batches):
+            for batch in batches:
+                with contextlib.suppress(Exception):  # SPG202
+                    loss = step(batch)
+                    dist.all_reduce(loss)
+        """,
+        *HANDLERS,
+    )
+
+
+def test_flag_of_an_exception_decides() -> None:
+    """A collective that runs only where no exception was caught."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def load(path, state):
+            ok = True
+            try:
+                state = open(path).read()
+            except OSError:
+                ok = False
+            if ok:
+                dist.barrier()  # SPG202
+        """,
+        *HANDLERS,
+    )
+
+
+def test_right_handlers_are_silent() -> None:
+    """Raising again, leaving, local work alone in the body, a shared verdict, optional imports."""
+    assert agree(
+        """
+        import sys
+        import torch
+        import torch.distributed as dist
+        try:
+            import apex
+        except ImportError:
+            apex = None
+
+        def reraises(model, batch):
+            try:
+                dist.all_reduce(model(batch))
+            except Exception as error:
+                print("failed on", dist.get_rank())
+                raise RuntimeError("step failed") from error
+
+        def leaves(model, batch):
+            try:
+                dist.all_reduce(model(batch))
+            except Exception:
+                sys.exit(1)
+
+        def local_only(path, x):
+            try:
+                text = open(path).read()
+            except OSError:
+                text = ""
+            dist.all_reduce(x)
+            return text
+
+        def voted(path, x):
+            failed = torch.zeros(1)
+            try:
+                open(path).read()
+            except OSError:
+                failed.fill_(1)
+            dist.all_reduce(failed, op=dist.ReduceOp.MAX)
+            if failed.item():
+                return None
+            dist.all_reduce(x)
+
+        def optional(x):
+            if apex is not None:
+                dist.barrier()
+        """,
+        *HANDLERS,
+    )
+
+
+def test_known_miss_narrow_handlers() -> None:
+    """A handler for one narrow class around collectives is taken for ordinary control flow."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def lookup(table, key, x):
+            try:
+                value = table[key]
+                dist.all_reduce(value)
+            except KeyError:
+                value = x
+            return value
+        """,
+        *HANDLERS,
+    )

@@ -1,0 +1,96 @@
+"""SPG203: batches skipped after running out of memory."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+HANDLERS = ("SPG202", "SPG203", "SPG206")
+
+
+def test_handlers_about_memory() -> None:
+    """By class, by message, around a hidden collective."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def by_class(model, loader):
+            model = DDP(model)
+            dist.barrier()
+            for batch in loader:
+                try:
+                    loss = model(batch).mean()
+                    loss.backward()
+                except torch.cuda.OutOfMemoryError:
+                    torch.cuda.empty_cache()
+                    continue  # SPG203
+
+        def by_generic_class(x, loader):
+            for batch in loader:
+                try:
+                    dist.all_reduce(x * batch)
+                except torch.OutOfMemoryError:  # SPG203
+                    print("skipping")
+
+        def by_message(model, loader):
+            for batch in loader:
+                try:
+                    loss = model(batch)
+                    dist.all_reduce(loss)
+                except RuntimeError as error:
+                    if "out of memory" in str(error):
+                        torch.cuda.empty_cache()
+                        continue  # SPG203
+                    raise
+        """,
+        *HANDLERS,
+    )
+
+
+def test_right_handlers_are_silent() -> None:
+    """The forward alone in the body and a shared verdict, or the error raised again."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def agreed(forward, loader):
+            for batch in loader:
+                full = torch.zeros(1)
+                try:
+                    loss = forward(batch)
+                except torch.cuda.OutOfMemoryError:
+                    full.fill_(1)
+                    loss = torch.zeros(())
+                dist.all_reduce(full, op=dist.ReduceOp.MAX)
+                if full.item():
+                    continue
+                dist.all_reduce(loss)
+
+        def raised(model, batch):
+            try:
+                dist.all_reduce(model(batch))
+            except torch.cuda.OutOfMemoryError as error:
+                raise RuntimeError(f"batch of {len(batch)} does not fit") from error
+        """,
+        *HANDLERS,
+    )
+
+
+def test_known_miss_retry_with_the_same_collectives() -> None:
+    """A handler that makes the same calls again looks like the body: that it began late is not seen."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def retried(step, batch):
+            try:
+                dist.all_reduce(step(batch))
+            except torch.cuda.OutOfMemoryError:
+                torch.cuda.empty_cache()
+                dist.all_reduce(step(batch[:1]))
+        """,
+        *HANDLERS,
+    )

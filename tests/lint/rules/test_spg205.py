@@ -1,0 +1,100 @@
+"""SPG205: exceptions raised on some ranks only."""
+
+from __future__ import annotations
+
+from spmdguard_lint.config import Config
+from spmdguard_lint.engine import StandardInput, lint
+
+from tests.lint.rules.marked import agree
+
+RAISES = ("SPG101", "SPG102", "SPG205")
+
+
+def test_raises_by_rank_or_data() -> None:
+    """A check on this rank's own loss, on its shard, or on the rank."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DataLoader
+
+        def on_nan(model, loader: DataLoader):
+            for batch in loader:
+                loss = model(batch)
+                if torch.isnan(loss).any():
+                    raise FloatingPointError("NaN")  # SPG205
+                dist.all_reduce(loss)
+
+        def by_rank(x, tokens):
+            if dist.get_rank() == 0 and not tokens:
+                raise ValueError("no tokens on the first rank")  # SPG205
+            dist.all_reduce(x)
+
+        def check(batch):
+            if batch["x"].numel() == 0:
+                raise ValueError("empty")  # SPG205
+
+        def through_a_call(loader: DataLoader):
+            for batch in loader:
+                check(batch)
+                dist.all_reduce(batch["x"])
+        """,
+        *RAISES,
+    )
+
+
+def test_shared_checks_are_silent() -> None:
+    """Arguments, configuration and agreed verdicts end all ranks; a caught raise ends none."""
+    assert agree(
+        """
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DataLoader
+
+        def arguments(x, op):
+            if op not in ("sum", "mean"):
+                raise ValueError(op)
+            dist.all_reduce(x)
+
+        def world(x, groups):
+            if dist.get_world_size() % groups:
+                raise ValueError(groups)
+            dist.all_reduce(x)
+
+        def agreed(model, loader: DataLoader):
+            for batch in loader:
+                loss = model(batch)
+                bad = torch.isnan(loss).int()
+                dist.all_reduce(bad)
+                if bad.item():
+                    raise FloatingPointError("NaN")
+
+        def precondition(path, x):
+            if not os.path.exists(path):
+                raise FileNotFoundError(path)
+            dist.all_reduce(x)
+
+        def after_the_last(x, limit):
+            dist.all_reduce(x)
+            if dist.get_rank() == 0 and x > limit:
+                raise ValueError(x)
+        """,
+        *RAISES,
+    )
+
+
+def test_preconditions_are_possible() -> None:
+    """A precondition on the file system is there for those who ask for all certainties."""
+    source = b"""
+import os
+import torch.distributed as dist
+
+def load(path, x):
+    if not os.path.exists(path):
+        raise FileNotFoundError(path)
+    dist.all_reduce(x)
+"""
+    config = Config(select=("SPG205",), min_certainty="possible")
+    found = lint([], config, stdin=StandardInput(source, "snippet.py")).findings
+    assert [(f.site.start.row, f.certainty) for f in found] == [(7, "possible")]

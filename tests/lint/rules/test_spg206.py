@@ -1,0 +1,118 @@
+"""SPG206: collectives on the way out of an error."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+PATHS = ("SPG101", "SPG202", "SPG206")
+
+
+def test_in_handlers() -> None:
+    """A barrier or a reduction in an except clause that leaves."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def meets(step, batch):
+            try:
+                dist.all_reduce(step(batch))
+            except Exception:
+                dist.barrier()  # SPG206
+                raise
+
+        def reports(step, batch, box):
+            try:
+                dist.all_reduce(step(batch))
+            except Exception as error:
+                dist.all_gather_object(box, str(error))  # SPG206
+                raise
+
+        def alone(path, x):
+            try:
+                text = open(path).read()
+            except OSError:
+                dist.barrier()  # SPG206
+                raise
+            dist.all_reduce(x)
+        """,
+        *PATHS,
+    )
+
+
+def test_in_finally() -> None:
+    """A barrier, a reduction or a teardown that a failed rank reaches while the others are in the body."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def barrier(load, x):
+            try:
+                batch = load()
+                dist.all_reduce(batch)
+            finally:
+                dist.barrier()  # SPG206
+
+        def in_a_loop(load, batches):
+            try:
+                for batch in batches:
+                    dist.all_reduce(batch)
+                    load(batch)
+            finally:
+                dist.barrier()  # SPG206
+
+        def close():
+            dist.barrier()
+
+        def through_a_call(load, x):
+            try:
+                load()
+                dist.all_reduce(x)
+            finally:
+                close()  # SPG206
+
+        def teardown(path, x):
+            try:
+                text = open(path).read()
+                dist.all_reduce(x)
+            finally:
+                dist.destroy_process_group()  # SPG206
+        """,
+        *PATHS,
+    )
+
+
+def test_right_paths_are_silent() -> None:
+    """Local work in the body, the collective behind the try, a handler that all ranks run."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def local_body(path):
+            dist.barrier()
+            try:
+                text = open(path).read()
+            finally:
+                dist.barrier()
+            return text
+
+        def behind(load, x):
+            try:
+                batch = load()
+            except ValueError:
+                batch = x
+            dist.all_reduce(batch)
+
+        def teardown_of_the_unknown(train):
+            try:
+                train()
+            finally:
+                dist.destroy_process_group()
+
+        def nothing_fails_before(x):
+            try:
+                dist.all_reduce(x)
+            finally:
+                dist.barrier()
+        """,
+        *PATHS,
+    )

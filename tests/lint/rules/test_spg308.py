@@ -1,0 +1,109 @@
+"""SPG308: stops that a signal asks for on one rank."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+SIGNALS = ("SPG101", "SPG102", "SPG308", "SPG402")
+
+
+def test_ways_to_keep_a_flag() -> None:
+    """A global, an attribute, a closure's variable, an entry, an event; exits and branches."""
+    assert agree(
+        """
+        import signal
+        import threading
+        import torch.distributed as dist
+
+        stop = False
+
+        def on_term(number, frame):
+            global stop
+            stop = True
+
+        def by_global(xs):
+            signal.signal(signal.SIGTERM, on_term)
+            for x in xs:
+                if stop:
+                    break  # SPG308
+                dist.all_reduce(x)
+
+        class Trainer:
+            def __init__(self):
+                self.stop = False
+                signal.signal(signal.SIGUSR1, self.on_signal)
+
+            def on_signal(self, number, frame):
+                self.stop = True
+
+            def fit(self, xs):
+                for x in xs:
+                    dist.all_reduce(x)
+                    if self.stop:
+                        return  # SPG308
+
+        def by_closure(xs):
+            leave = False
+
+            def handler(number, frame):
+                nonlocal leave
+                leave = True
+
+            signal.signal(signal.SIGINT, handler)
+            for x in xs:
+                if leave:
+                    break  # SPG308
+                dist.all_reduce(x)
+
+        def by_entry(x):
+            state = {"stop": False}
+
+            def handler(number, frame):
+                state["stop"] = True
+
+            signal.signal(signal.SIGTERM, handler)
+            while not state["stop"]:
+                dist.all_reduce(x)  # SPG308
+
+        def by_event(xs):
+            asked = threading.Event()
+            signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
+            for x in xs:
+                dist.all_reduce(x)
+                if asked.is_set():
+                    dist.barrier()  # SPG308
+        """,
+        *SIGNALS,
+    )
+
+
+def test_shared_flags_are_silent() -> None:
+    """A reduced flag, and a handler that only prints."""
+    assert agree(
+        """
+        import signal
+        import torch
+        import torch.distributed as dist
+
+        stop = False
+
+        def on_term(number, frame):
+            global stop
+            stop = True
+
+        def agreed(xs):
+            signal.signal(signal.SIGTERM, on_term)
+            for x in xs:
+                flag = torch.tensor(int(stop))
+                dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+                if flag.item():
+                    break
+                dist.all_reduce(x)
+
+        def prints(xs):
+            signal.signal(signal.SIGUSR1, lambda number, frame: print("here"))
+            for x in xs:
+                dist.all_reduce(x)
+        """,
+        *SIGNALS,
+    )

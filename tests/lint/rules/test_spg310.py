@@ -1,0 +1,126 @@
+"""SPG310: submodules that the input's content lets take part or not."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+HEAD = """
+        import random
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+"""
+
+
+def test_branches_on_content() -> None:
+    """Early returns, skipped experts, parts under a condition, dropped layers."""
+    assert agree(
+        HEAD
+        + """
+        class Returns(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trunk = nn.Linear(4, 4)
+                self.head = nn.Linear(4, 1)
+
+            def forward(self, x, keep):
+                features = self.trunk(x)
+                picked = features[keep]
+                if len(picked) == 0:
+                    return features.mean()  # SPG310
+                return self.head(picked).sum()
+
+        class Experts(nn.Module):
+            def __init__(self, number):
+                super().__init__()
+                self.router = nn.Linear(4, number)
+                self.experts = nn.ModuleList([nn.Linear(4, 4) for _ in range(number)])
+
+            def forward(self, x):
+                chosen = self.router(x).argmax(-1)
+                out = torch.zeros_like(x)
+                for index, expert in enumerate(self.experts):
+                    mask = chosen == index
+                    if mask.any():
+                        out[mask] = expert(x[mask])  # SPG310
+                return out
+
+        class Layers(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(depth)])
+
+            def forward(self, x):
+                for layer in self.layers:
+                    if self.training and random.random() < 0.1:
+                        continue  # SPG310
+                    x = layer(x)
+                return x
+
+        class Either(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.short = nn.Linear(4, 4)
+                self.long = nn.Linear(4, 4)
+
+            def forward(self, x, mask):
+                if mask.sum() > 10:
+                    return self.long(x)  # SPG310
+                return self.short(x)
+
+        def build(module):
+            return DDP(module)
+        """,
+        "SPG310",
+    )
+
+
+def test_shared_conditions_are_silent() -> None:
+    """Configuration, mode, presence of an argument, and a part that is used with a zero factor."""
+    assert agree(
+        HEAD
+        + """
+        class Model(nn.Module):
+            def __init__(self, auxiliary):
+                super().__init__()
+                self.auxiliary = auxiliary
+                self.trunk = nn.Linear(4, 4)
+                self.head = nn.Linear(4, 1)
+                self.extra = nn.Linear(4, 1)
+
+            def forward(self, x, labels=None):
+                features = self.trunk(x)
+                if self.auxiliary and self.training:
+                    features = features + self.extra(features)
+                if labels is None:
+                    return features
+                if x.dim() == 3:
+                    features = self.extra(features)
+                picked = features[labels]
+                if picked.numel() == 0:
+                    return features.mean() + 0 * sum(p.sum() for p in self.head.parameters())
+                return self.head(picked).sum()
+
+        def build(module):
+            return DDP(module)
+        """,
+        "SPG310",
+    )
+
+
+def test_told_wrappers_are_silent() -> None:
+    """DDP may be told to look for unused parameters; without a wrapper nothing is at stake."""
+    module = """
+        class Returns(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(4, 1)
+
+            def forward(self, x, keep):
+                if x[keep].numel() == 0:
+                    return x.mean()
+                return self.head(x[keep]).sum()
+"""
+    told = "\n        def build(module):\n            return DDP(module, find_unused_parameters=True)\n"
+    assert agree(HEAD + module + told, "SPG310")
+    assert agree(HEAD + module, "SPG310")

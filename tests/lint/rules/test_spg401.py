@@ -1,0 +1,84 @@
+"""SPG401: for loops of another length on each rank."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+TRIPS = ("SPG101", "SPG102", "SPG401", "SPG402", "SPG403")
+
+
+def test_lengths_by_rank_or_data() -> None:
+    """Shares by slicing, ranges up to the rank, filtered lists, local files, generators."""
+    assert agree(
+        """
+        import glob
+        import torch.distributed as dist
+        from torch.utils.data import DataLoader
+
+        def sliced(files, score):
+            for file in files[dist.get_rank() :: dist.get_world_size()]:
+                dist.all_reduce(score(file))  # SPG401
+
+        def up_to_the_rank(x):
+            for turn in range(dist.get_rank()):
+                dist.all_reduce(x)  # SPG401
+
+        def local_files(folder, x):
+            for name in glob.glob(folder + "/*.bin"):
+                dist.all_reduce(x)  # SPG401
+
+        def own(files):
+            for number, file in enumerate(files):
+                if number % dist.get_world_size() == dist.get_rank():
+                    yield file
+
+        def generated(files, score):
+            for file in own(files):
+                dist.all_reduce(score(file))  # SPG101
+
+        def comprehension(files, score):
+            mine = files[dist.get_rank() :: dist.get_world_size()]
+            return [dist.all_reduce(score(file)) for file in mine]  # SPG401
+        """,
+        *TRIPS,
+    )
+
+
+def test_shared_lengths_are_silent() -> None:
+    """Loaders, equal shares, padded lists, loops whose collective stands behind them, and Join."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.distributed.algorithms.join import Join
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        def loader(dataset, model):
+            batches = DataLoader(dataset, sampler=DistributedSampler(dataset))
+            for batch in batches:
+                dist.all_reduce(model(batch))
+
+        def equal_shares(files, score):
+            world, rank = dist.get_world_size(), dist.get_rank()
+            for turn in range(len(files) // world):
+                dist.all_reduce(score(files[turn * world + rank]))
+
+        def behind(files, score):
+            total = torch.zeros(())
+            for file in files[dist.get_rank() :: dist.get_world_size()]:
+                total += score(file)
+            dist.all_reduce(total)
+
+        def joined(net, mine):
+            model = DDP(net)
+            with Join([model]):
+                for batch in mine[dist.get_rank() :: 2]:
+                    model(batch).sum().backward()
+
+        def constant(x):
+            for turn in range(3):
+                dist.all_reduce(x)
+        """,
+        *TRIPS,
+    )

@@ -1,0 +1,137 @@
+"""SPG603: asynchronous operations that nothing waits for."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_lost_handles() -> None:
+    """Dropped, overwritten, never read, kept in a list that nothing reads."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def dropped(x):
+            dist.all_reduce(x, async_op=True)  # SPG603
+            return x
+
+        def overwritten(a, b):
+            work = dist.broadcast(a, src=0, async_op=True)  # SPG603
+            work = dist.broadcast(b, src=0, async_op=True)
+            work.wait()
+
+        def unread(mine, theirs, peer):
+            send = dist.isend(mine, dst=peer)
+            receive = dist.irecv(theirs, src=peer)  # SPG603
+            send.wait()
+
+        def listed(xs):
+            works = []
+            for x in xs:
+                works.append(dist.all_reduce(x, async_op=True))  # SPG603
+            return xs
+
+        def unpacked(mine, theirs, peer):
+            send, receive = dist.isend(mine, dst=peer), dist.irecv(theirs, src=peer)  # SPG603
+            receive.wait()
+        """,
+        "SPG603",
+    )
+
+
+def test_buffers_used_too_early() -> None:
+    """A buffer that is written while it is sent, or read before it has been received."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def written(buffer, peer):
+            request = dist.isend(buffer, dst=peer)
+            buffer[0] = 1  # SPG603
+            request.wait()
+
+        def in_place(buffer, peer):
+            request = dist.isend(buffer, dst=peer)
+            buffer.zero_()  # SPG603
+            request.wait()
+
+        def read(buffer, peer):
+            request = dist.irecv(buffer, src=peer)
+            total = buffer.sum()  # SPG603
+            request.wait()
+            return total
+
+        def reduced(x):
+            work = dist.all_reduce(x, async_op=True)
+            y = x / 2  # SPG603
+            work.wait()
+            return y
+        """,
+        "SPG603",
+    )
+
+
+def test_waited_handles_are_silent() -> None:
+    """Waited for here, in a loop, by the caller, or by an object; the buffer only asked for its shape."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def waited(x, other):
+            work = dist.all_reduce(x, async_op=True)
+            y = other * 2
+            print(x.shape, x.numel())
+            work.wait()
+            return x + y
+
+        def at_once(x):
+            dist.all_reduce(x, async_op=True).wait()
+
+        def in_a_loop(xs):
+            works = [dist.all_reduce(x, async_op=True) for x in xs]
+            for work in works:
+                work.wait()
+
+        def returned(x):
+            return dist.all_reduce(x, async_op=True)
+
+        class Reducer:
+            def start(self, x):
+                self.work = dist.all_reduce(x, async_op=True)
+
+        def rebound(x, peer):
+            request = dist.isend(x, dst=peer)
+            x = x + 1
+            request.wait()
+            return x
+
+        def batched(ops):
+            for request in dist.batch_isend_irecv(ops):
+                request.wait()
+
+        def synchronous(x):
+            dist.all_reduce(x, async_op=False)
+
+        def by_switch(x, overlap):
+            work = dist.all_reduce(x, async_op=overlap)
+            if work is not None:
+                work.wait()
+        """,
+        "SPG603",
+    )
+
+
+def test_known_miss_other_names() -> None:
+    """A buffer under another name is not followed."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def aliased(buffer, peer):
+            same = buffer
+            request = dist.isend(buffer, dst=peer)
+            same[0] = 1
+            request.wait()
+        """,
+        "SPG603",
+    )
