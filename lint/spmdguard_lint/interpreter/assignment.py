@@ -62,7 +62,7 @@ def _set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node:
     if info.cls is not None:
         setter = info.cls.find_setter(name)
         if setter is not None:
-            from .calls import inline_call
+            from .following import inline_call
 
             inline_call(frame, setter, receiver, [value], {}, node)
             return
@@ -116,9 +116,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Value) -> None:
 def _part(frame: Frame, value: Value, position: int, target: ast.AST) -> Value:
     if value.tag == "ite" and value.size < 20:
         condition, then, orelse = value.data
-        return choice(
-            condition, _part(frame, then, position, target), _part(frame, orelse, position, target)
-        )
+        return choice(condition, _part(frame, then, position, target), _part(frame, orelse, position, target))
     if value.tag == "tuple" and position < len(value.data):
         part: Value = value.data[position]
         return part

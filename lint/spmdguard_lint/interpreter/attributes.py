@@ -10,9 +10,10 @@ from ..names.functions import FunctionInfo
 from ..values.value import NO_TAINT, NONE, Value, choice, expression, retaint, symbol, union
 from .frame import Frame
 
-
 SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
-UNIFORM_PARTS = frozenset({"dtype", "device", "type", "layout", "requires_grad", "is_cuda", "is_sparse", "placements", "names"})
+UNIFORM_PARTS = frozenset(
+    {"dtype", "device", "type", "layout", "requires_grad", "is_cuda", "is_sparse", "placements", "names"}
+)
 
 
 def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
@@ -50,8 +51,8 @@ def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     if receiver.tag in ("sym", "expr", "const", "ite"):
         fact = facts.unknown_attribute(name) or facts.conventional_name(name)
         if fact is not None and not receiver.taint:
-            from .facts_apply import result_of_fact
             from .expressions import text_of
+            from .facts_apply import result_of_fact
 
             return result_of_fact(frame, fact, text_of(node), None, [], {}, node)
     value = expression(f"attr:{name}", (receiver,))
@@ -89,7 +90,9 @@ def bind(function: Value, receiver: Value) -> Value:
     """Bind a function value to a receiver."""
     if function.tag == "func" and function.data[2] is None:
         info, closure, _ = function.data
-        return Value("func", (info, closure, receiver), function.taint, None, ("func", id(info), receiver.key))
+        return Value(
+            "func", (info, closure, receiver), function.taint, None, ("func", id(info), receiver.key)
+        )
     if function.tag == "wrapped":
         kind, inner, text = function.data
         return Value("wrapped", (kind, bind(inner, receiver), text), function.taint)
@@ -154,7 +157,9 @@ def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
         if method.is_property:
             from .calls import call_value
 
-            return call_value(frame, Value("func", (method, None, receiver)), [], {}, node, property_read=True)
+            return call_value(
+                frame, Value("func", (method, None, receiver)), [], {}, node, property_read=True
+            )
         return bound
     if name == "__class__":
         return Value("class", (cls,))

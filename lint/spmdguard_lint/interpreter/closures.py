@@ -149,7 +149,8 @@ def _simple_definitions(frame: Frame, function: FunctionInfo) -> None:
         with frame.collecting():
             for statement in function.body:
                 if isinstance(statement, ast.Assign) and isinstance(
-                    statement.value, (ast.Call, ast.Compare, ast.Attribute, ast.Name, ast.BoolOp, ast.Constant)
+                    statement.value,
+                    (ast.Call, ast.Compare, ast.Attribute, ast.Name, ast.BoolOp, ast.Constant),
                 ):
                     value = evaluate(frame, statement.value)
                     for target in statement.targets:

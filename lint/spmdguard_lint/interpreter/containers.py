@@ -21,7 +21,6 @@ from ..values.value import (
     symbol,
     union,
 )
-from .attributes import field_of
 from .frame import Frame
 
 REST = "*"
@@ -92,8 +91,10 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
             fields = {REST: merged} if merged is not None else {}
         return allocate(frame, kind, fields, value.trip, node)
     if value.tag == "tuple" and name != "sorted":
-        return value if name == "tuple" else allocate(
-            frame, "list", {str(i): v for i, v in enumerate(value.data)}, NO_TAINT, node
+        return (
+            value
+            if name == "tuple"
+            else allocate(frame, "list", {str(i): v for i, v in enumerate(value.data)}, NO_TAINT, node)
         )
     return None
 
@@ -291,7 +292,9 @@ def element_of(frame: Frame, value: Value, node: ast.AST) -> Value:
     if tag == "tuple":
         return joined(list(value.data)) or symbol(("element", place))
     if tag == "ite" and value.size < 16:
-        return choice(value.data[0], element_of(frame, value.data[1], node), element_of(frame, value.data[2], node))
+        return choice(
+            value.data[0], element_of(frame, value.data[1], node), element_of(frame, value.data[2], node)
+        )
     if tag == "expr":
         if _is_set(frame, value):
             return _unordered(symbol(("element", place), value.taint), place)
@@ -332,7 +335,16 @@ def _made_at(value: Value, place: Any) -> Any:
     return object_id[1] if known else place
 
 
-_SET_OPERATORS = ("&", "|", "-", "^", "call:union", "call:intersection", "call:difference", "call:symmetric_difference")
+_SET_OPERATORS = (
+    "&",
+    "|",
+    "-",
+    "^",
+    "call:union",
+    "call:intersection",
+    "call:difference",
+    "call:symmetric_difference",
+)
 
 
 def _is_set(frame: Frame, value: Value) -> bool:
@@ -425,11 +437,19 @@ def trip_taint(value: Value) -> Taints:
     """Why ranks may run a loop over this value a different number of times."""
     if value.trip is not None:
         return value.trip
-    if value.tag == "expr" and value.data[0] in ("call:values", "call:items", "call:keys", "enumerate", "zip"):
+    if value.tag == "expr" and value.data[0] in (
+        "call:values",
+        "call:items",
+        "call:keys",
+        "enumerate",
+        "zip",
+    ):
         return union(*(trip_taint(operand) for operand in value.data[1]))
     if value.tag not in ("expr", "sym"):
         return NO_TAINT
-    strong = frozenset(t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem"))
+    strong = frozenset(
+        t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem")
+    )
     if value.tag in ("extobj",):
         return NO_TAINT
     return strong

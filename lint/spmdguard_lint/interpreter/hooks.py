@@ -37,7 +37,14 @@ def _insert_backward(nodes: Tree) -> None:
             if node.value.key != NONE.key:
                 nodes.insert(
                     position,
-                    Op(node.place, "backward", "collective", None, "backward of the returned loss", implicit=True),
+                    Op(
+                        node.place,
+                        "backward",
+                        "collective",
+                        None,
+                        "backward of the returned loss",
+                        implicit=True,
+                    ),
                 )
                 position += 1
         elif isinstance(node, Branch):

@@ -18,7 +18,8 @@ from ..values.value import (
     symbol,
     union,
 )
-from .expressions import fold, text_of
+from .comparisons import fold
+from .expressions import text_of
 from .frame import Frame
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})

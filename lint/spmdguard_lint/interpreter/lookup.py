@@ -128,7 +128,9 @@ def _evaluate_global(frame: Frame, module: Module, name: str) -> Value:
     real = [b for b in bindings if not b.fallback] or bindings
     for binding in reversed(real):
         if binding.value is not None:
-            apart = Frame(frame.machine, module, None, State({}, frame.machine.template_heap), frame.depth + 1)
+            apart = Frame(
+                frame.machine, module, None, State({}, frame.machine.template_heap), frame.depth + 1
+            )
             value = evaluate(apart, binding.value)
             if name in module.global_assignments:
                 return _rebound_global(frame, module, name, value)
@@ -151,7 +153,9 @@ def _rebound_global(frame: Frame, module: Module, name: str, first: Value) -> Va
     taint = first.taint
     for assignment in module.global_assignments[name]:
         function = assignment.function
-        apart = Frame(frame.machine, module, function, State({}, frame.machine.template_heap), frame.depth + 1)
+        apart = Frame(
+            frame.machine, module, function, State({}, frame.machine.template_heap), frame.depth + 1
+        )
         if function.name in installed_in(frame, module):
             place = apart.place(assignment.node)
             taint = union(taint, frozenset({Taint("signal", place, f"`{name}` set in `{function.name}`")}))

@@ -106,7 +106,9 @@ def execute_while(frame: Frame, node: ast.While) -> None:
             ended = frame.state.copy()
             loop.ends.append(ended)
             end: Tree = [Jump(frame.place(node.test), "end", text_of(node.test))]
-            frame.out.append(Branch(frame.place(node), negate(condition), end, [], "while", text_of(node.test)))
+            frame.out.append(
+                Branch(frame.place(node), negate(condition), end, [], "while", text_of(node.test))
+            )
         execute_block(frame, node.body)
 
     nodes, after = run_loop(frame, node, body, is_while=True)
@@ -158,7 +160,9 @@ def _without_constants(state: State, node: ast.AST, label: object) -> State:
     known = _assigned.get(id(node))
     if known is None or known[0] is not node:
         names = frozenset(
-            child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+            child.id
+            for child in ast.walk(node)
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
         )
         known = _assigned[id(node)] = (node, names)
     variables = None
@@ -242,9 +246,7 @@ def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, generator: V
         execute_block(frame, node.orelse)
 
 
-def consume(
-    frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value], None], text: str
-) -> bool:
+def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value], None], text: str) -> bool:
     """Run a project generator to its end, with ``body`` at each yield; False where it is not followed."""
     from .machine import BudgetExceeded, FollowExceeded, return_value
     from .parameters import bind_arguments

@@ -48,7 +48,12 @@ class CallMemo:
         self.sizes: dict[int, tuple[Tree, int]] = {}
 
     def key(
-        self, info: FunctionInfo, receiver: Value | None, args: list[Value], kwargs: dict[str, Value], depth: int
+        self,
+        info: FunctionInfo,
+        receiver: Value | None,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        depth: int,
     ) -> Hashable:
         """What identifies a call; None where an argument is only known in its own frame."""
         values = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]

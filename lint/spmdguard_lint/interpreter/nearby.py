@@ -43,7 +43,9 @@ def find_nearby(machine: Machine, frame: Frame, receiver: Value, node: ast.Call)
     if found is None or found.cls is None:
         return None
     spoken = receiver_name(node.func.value)
-    named_after = len(spoken) > 2 and spoken.lower().replace("_", "") in found.cls.name.lower().replace("_", "")
+    named_after = len(spoken) > 2 and spoken.lower().replace("_", "") in found.cls.name.lower().replace(
+        "_", ""
+    )
     if name in EVERYDAY and not named_after:
         return None
     return found

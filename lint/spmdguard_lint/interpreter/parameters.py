@@ -48,7 +48,9 @@ def bind_arguments(
         elif param.default is not None and not spread:
             variables[param.name] = default_value(frame, function, param.default)
         else:
-            variables[param.name] = symbolic_parameter(frame, function, param.name, param.annotation, param.default)
+            variables[param.name] = symbolic_parameter(
+                frame, function, param.name, param.annotation, param.default
+            )
 
 
 def _rest_dict(frame: Frame, function: FunctionInfo, kwargs: dict[str, Value]) -> Value:
@@ -316,7 +318,9 @@ def _join_assignments(frame: Frame, cls: ClassInfo, name: str) -> Value | None:
             continue
         taint = NO_TAINT
         if assignment.value is not None:
-            apart = Frame(frame.machine, function.module, function, State({}, dict(frame.machine.template_heap)), 9)
+            apart = Frame(
+                frame.machine, function.module, function, State({}, dict(frame.machine.template_heap)), 9
+            )
             bind_symbolic(apart, function)
             with apart.collecting():
                 value = evaluate(apart, assignment.value)
@@ -326,7 +330,9 @@ def _join_assignments(frame: Frame, cls: ClassInfo, name: str) -> Value | None:
                 continue
         if frame.machine.is_signal_handler(cls, function.name):
             place = frame.place(function.node)._replace(filename=function.module.filename)
-            taint = union(taint, frozenset({Taint("signal", place, f"`self.{name}` set in `{function.name}`")}))
+            taint = union(
+                taint, frozenset({Taint("signal", place, f"`self.{name}` set in `{function.name}`")})
+            )
         if result is None:
             result = symbol(("field", cls.full_name, name), taint)
         else:

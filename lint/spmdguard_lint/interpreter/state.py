@@ -45,7 +45,9 @@ class State:
                 self.heap[object_id] = {k: new if v is old else v for k, v in fields.items()}
 
 
-def join(first: State | None, second: State | None, condition: Value, extra: Taints = NO_TAINT) -> State | None:
+def join(
+    first: State | None, second: State | None, condition: Value, extra: Taints = NO_TAINT
+) -> State | None:
     """The state after a branch; ``condition`` chose ``first``."""
     if first is None or second is None:
         return first or second
@@ -91,7 +93,9 @@ def _merge_heaps(
     return result
 
 
-_REFERENCES = frozenset({"obj", "func", "class", "ext", "extobj", "module", "partial", "bound", "ite", "tuple"})
+_REFERENCES = frozenset(
+    {"obj", "func", "class", "ext", "extobj", "module", "partial", "bound", "ite", "tuple"}
+)
 
 
 def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:

@@ -48,7 +48,9 @@ def _aug_assign(frame: Frame, node: ast.AugAssign) -> None:
     augmented(frame, node)
 
 
-def run_arm(frame: Frame, state: State | None, condition: Value, holds: bool, body: Callable[[], None]) -> tuple[Tree, State | None]:
+def run_arm(
+    frame: Frame, state: State | None, condition: Value, holds: bool, body: Callable[[], None]
+) -> tuple[Tree, State | None]:
     """Run one arm of a branch from a state; gives its nodes and the state after it."""
     frame.state = state
     mark = len(frame.path)
@@ -245,7 +247,7 @@ def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -
     condition = pattern_condition(frame, case.pattern, subject)
     if case.guard is not None:
         bind_pattern(frame, case.pattern, subject)
-        from .expressions import logic
+        from .comparisons import logic
 
         condition = logic("and", [condition, truthiness(frame, case.guard)])
 
@@ -267,7 +269,7 @@ def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -
 def pattern_condition(frame: Frame, pattern: ast.pattern, subject: Value) -> Value:
     """The condition under which a pattern matches."""
     from ..values.value import TRUE
-    from .expressions import compare, logic
+    from .comparisons import compare, logic
 
     if isinstance(pattern, ast.MatchValue):
         return compare("==", subject, evaluate(frame, pattern.value))

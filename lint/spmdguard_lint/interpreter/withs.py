@@ -138,7 +138,7 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
 
 
 def _object_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
-    from .calls import inline_call
+    from .following import inline_call
 
     cls = frame.machine.objects.info(manager).cls
     assert cls is not None
@@ -184,7 +184,7 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
         _swallowing(frame, fact, args, node, lambda: body(entered))
         return
     if fact.main_only and not fact.op and fact.event != "main-first":
-        from .facts_apply import main_predicate
+        from .facts_values import main_predicate
         from .statements import branch
 
         condition = main_predicate(frame, fact.main_only, node, text)
@@ -244,14 +244,18 @@ def _exception_names(value: Value) -> tuple[str, ...]:
 
 def _main_first(frame: Frame, fact: Any, node: ast.expr, body: Callable[[], None]) -> None:
     """``main_process_first()``: the others wait before the body, the main process after it."""
-    from .facts_apply import main_predicate
+    from .facts_values import main_predicate
 
     place = frame.place(node)
     text = text_of(node)
     condition = main_predicate(frame, fact.main_only or "main", node, text)
     name = fact.op or "barrier"
-    before = Branch(place, negate(condition), [Op(place, name, "collective", None, text, implicit=True)], [], "with", text)
-    after = Branch(place, condition, [Op(place, name, "collective", None, text, implicit=True)], [], "with", text)
+    before = Branch(
+        place, negate(condition), [Op(place, name, "collective", None, text, implicit=True)], [], "with", text
+    )
+    after = Branch(
+        place, condition, [Op(place, name, "collective", None, text, implicit=True)], [], "with", text
+    )
     frame.out.append(before)
     with frame.collecting() as nodes:
         body()

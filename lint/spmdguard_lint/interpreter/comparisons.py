@@ -1,0 +1,161 @@
+"""Comparisons, logic and folding of symbolic values: what their kinds decide without running anything."""
+
+from __future__ import annotations
+
+from ..values.value import (
+    FALSE,
+    NONE,
+    TRUE,
+    Taints,
+    Value,
+    choice,
+    constant,
+    expression,
+    is_const,
+    negate,
+    retaint,
+    symbol,
+    union,
+)
+
+_RANKS = frozenset({"rank", "local_rank", "node_rank"})
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg", "len", "int", "float"})
+NEVER_NONE = frozenset({"func", "class", "ext", "extobj", "module", "partial", "bound", "obj", "tuple"})
+
+
+def existence(taint: Taints) -> Taints:
+    """Reasons that also decide whether something is there, or of which type it is, not only its contents."""
+    return frozenset(t for t in taint if t.kind not in ("data", "synced", "random", "time", "order"))
+
+
+def _launch_test(operator: str, left: Value, right: Value) -> Value | None:
+    """``rank != -1``, ``rank >= 0``, ``rank is None``: whether there is a launcher, the same on every rank."""
+    if left.tag not in _RANKS or not is_const(right):
+        return None
+    number = right.data[0]
+    if number is None and operator in ("is", "is not", "==", "!="):
+        return symbol(("launched", operator in ("is not", "!=")))
+    if not isinstance(number, int) or isinstance(number, bool):
+        return None
+    if (number < 0 and operator in ("!=", ">")) or (number == 0 and operator == ">="):
+        return symbol(("launched", True))
+    if (number < 0 and operator in ("==", "<=")) or (number == 0 and operator == "<"):
+        return negate(symbol(("launched", True)))
+    return None
+
+
+def _world_test(operator: str, left: Value, right: Value) -> Value | None:
+    """``world_size > 1`` holds: with a single rank nothing can part."""
+    if left.tag != "world" or not is_const(right) or not isinstance(right.data[0], int):
+        return None
+    number = int(right.data[0])
+    if (operator, number) in ((">", 1), ("!=", 1), (">=", 2), (">", 0), ("!=", 0), (">=", 1)):
+        return TRUE
+    if (operator, number) in (("==", 1), ("<", 2), ("<=", 1), ("==", 0), ("<", 1)):
+        return FALSE
+    return None
+
+
+def _is_number(value: Value) -> bool:
+    return value.tag == "expr" and value.data[0] in _ARITHMETIC
+
+
+def _asks_for_structure(operator: str, left: Value, right: Value) -> bool:
+    """Whether a comparison asks what there is (a key, a type, anything at all), not which numbers."""
+    if right.key == NONE.key or left.key == NONE.key:
+        return True
+    if operator in ("in", "not in"):
+        return is_const(left) and isinstance(left.data[0], str)
+    return right.tag == "obj" and operator in ("==", "!=")
+
+
+def compare(operator: str, left: Value, right: Value) -> Value:
+    """One comparison, decided where the operands' kinds decide it."""
+    if operator in ("==", "!=", "in", "not in"):
+        if is_const(right) or right.tag in ("tuple", "world", "expr"):
+            left = strengthen(left) if left.tag in ("rank", "local_rank") else left
+        if is_const(left):
+            right = strengthen(right) if right.tag in ("rank", "local_rank") else right
+    if operator in ("is", "is not") and right.key == NONE.key:
+        if left.tag == "ite":
+            return _none_test_of_choice(operator, left)
+        if left.tag in NEVER_NONE or (is_const(left) and left.data[0] is not None):
+            return FALSE if operator == "is" else TRUE
+    launched = _launch_test(operator, left, right) or _world_test(operator, left, right)
+    if launched is not None:
+        return launched
+    if operator in ("is", "is not") and right.key == NONE.key and _is_number(left):
+        return FALSE if operator == "is" else TRUE
+    result = fold(expression(operator, (left, right)))
+    if result.taint and _asks_for_structure(operator, left, right):
+        return retaint(result, existence(result.taint))
+    return result
+
+
+def _none_test_of_choice(operator: str, value: Value) -> Value:
+    condition, then, orelse = value.data
+    first, second = compare(operator, then, NONE), compare(operator, orelse, NONE)
+    if first.key == TRUE.key and second.key == FALSE.key:
+        return retaint(condition, union(condition.taint, value.taint), None)
+    if first.key == FALSE.key and second.key == TRUE.key:
+        negated = negate(condition)
+        return retaint(negated, union(negated.taint, value.taint), None)
+    return choice(condition, first, second)
+
+
+def fold(value: Value) -> Value:
+    """Constant-fold an expression of constants (numbers and strings of modest size)."""
+    from ..values.evaluate import UNKNOWN, Valuation
+    from ..values.evaluate import evaluate as concrete
+
+    if value.tag != "expr" or value.taint or not all(is_const(v) for v in value.data[1]):
+        return value
+    result = concrete(value, Valuation(0, 2))
+    if result is UNKNOWN or not isinstance(result, (bool, int, float, str, type(None))):
+        return value
+    return constant(result)
+
+
+def strengthen(value: Value) -> Value:
+    """A bare name ``rank`` used the way a process rank is used: take it for one."""
+    if any(t.kind == "rank" and t.certainty == "possible" for t in value.taint):
+        taint = frozenset(
+            t._replace(certainty="likely") if t.kind == "rank" and t.certainty == "possible" else t
+            for t in value.taint
+        )
+        return retaint(value, taint, value.trip)
+    return value
+
+
+def logic(operator: str, values: list[Value]) -> Value:
+    """``and`` / ``or`` of values, dropping constants that decide nothing."""
+    kept: list[Value] = []
+    for position, value in enumerate(values):
+        if is_const(value):
+            if bool(value.data[0]) is (operator == "or"):
+                kept.append(value)
+                break
+            if position < len(values) - 1:
+                continue
+        kept.append(value)
+    if len(kept) == 1:
+        return kept[0]
+    result = expression(operator, kept)
+    if operator == "or" and any(v.tag in NEVER_NONE for v in kept):
+        return choice(kept[0], kept[0], kept[1]) if len(kept) == 2 else result
+    return result
+
+
+def simplify_condition(value: Value) -> Value:
+    """A choice between constants is its condition."""
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        if is_const(then) and is_const(orelse):
+            holds, fails = bool(then.data[0]), bool(orelse.data[0])
+            if holds == fails:
+                return TRUE if holds else FALSE
+            result = condition if holds else negate(condition)
+            return retaint(result, union(result.taint, value.taint), None)
+    if value.tag in NEVER_NONE - {"obj", "tuple", "extobj"}:
+        return TRUE
+    return value

@@ -1,0 +1,147 @@
+"""Values that a fact makes: ranks and their predicates, random numbers, per-rank data, groups."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..values.value import NO_TAINT, NONE, Taint, Value, constant, expression, retaint, symbol, union
+from .frame import Frame
+
+if TYPE_CHECKING:
+    from ..facts.fact import Arg, Fact
+
+
+def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The value passed for an argument, or None."""
+    if which is None:
+        return None
+    if which.keyword in kwargs:
+        return kwargs[which.keyword]
+    if 0 <= which.index < len(args):
+        return args[which.index]
+    return None
+
+
+def main_predicate(
+    frame: Frame, which: str, node: ast.AST | None, text: str, certainty: str = "definite"
+) -> Value:
+    """The condition that holds on the main rank, on each node's first rank, or on the last rank."""
+    place = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    taint = frozenset({Taint("rank", place, text, certainty)})
+    rank = Value("rank", (), taint)
+    if which == "local_main":
+        return expression("==", (Value("local_rank", (), taint), constant(0)))
+    if which == "last":
+        return expression("==", (rank, expression("-", (Value("world"), constant(1)))))
+    return expression("==", (rank, constant(0)))
+
+
+def is_default_group(group: Value) -> bool:
+    """Whether a group argument means the default group."""
+    if group.tag == "const" and group.data[0] is None:
+        return True
+    if group.tag == "sym" and isinstance(group.data[0], tuple) and group.data[0][:1] == ("param-none",):
+        return True
+    if group.tag == "ext" and group.data[0].endswith("group.WORLD"):
+        return True
+    if group.tag == "ite":
+        return is_default_group(group.data[1]) and is_default_group(group.data[2])
+    return group.tag == "extobj" and "WORLD" in str(group.data[1])
+
+
+def varying_value(
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    place: object,
+    node: ast.AST | None,
+    text: str,
+) -> Value:
+    real = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    kind = fact.varying or "data"
+    if kind == "random" and fact.unless is not None and fact.returns:
+        seed = argument(fact.unless, args, kwargs)
+        if seed is not None and seed.key != NONE.key:
+            return Value("extobj", (fact.returns, (name, place), None), seed.taint, None, (name, place))
+    if kind == "random":
+        return _random(frame, fact, name, receiver, args, kwargs, real, text)
+    if kind == "rank" or kind == "group-rank":
+        return _rank_value(frame, fact, kind, args, kwargs, real, text)
+    taint = frozenset({Taint(kind, real, text, fact.certainty)})
+    if fact.event == "synced-forward":
+        taint = taint | {Taint("synced", real, text)}
+    taint = union(taint, *(a.taint for a in args))
+    if fact.returns:
+        return Value("extobj", (fact.returns, (name, place), None), taint, None, ("extobj", name, place))
+    return symbol((name, place), taint)
+
+
+def _rank_value(
+    frame: Frame, fact: Fact, kind: str, args: list[Value], kwargs: dict[str, Value], place: object, text: str
+) -> Value:
+    taint = frozenset({Taint("rank", place, text, fact.certainty)})  # type: ignore[arg-type]
+    group = argument(fact.group, args, kwargs)
+    if group is not None and not is_default_group(group):
+        group_taint = frozenset({Taint("group-rank", place, text, fact.certainty)})  # type: ignore[arg-type]
+        return Value("group_rank", (group,), group_taint, None, ("group_rank", group.key))
+    rank = Value("rank", (), taint)
+    if fact.main_only == "local_main":
+        return expression("==", (Value("local_rank", (), taint), constant(0)))
+    if fact.main_only == "last":
+        return expression("==", (rank, expression("-", (Value("world"), constant(1)))))
+    if fact.main_only:
+        return expression("==", (rank, constant(0)))
+    if fact.event == "local-rank":
+        return Value("local_rank", (), taint)
+    if fact.event == "node-rank":
+        return Value("node_rank", (), taint)
+    if kind == "group-rank":
+        return rank if fact.group is not None else symbol(("group-rank", text), taint)
+    return rank
+
+
+def seed(
+    frame: Frame, fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Seeding makes what is drawn later as rank-varying as the seed."""
+    taint = union(*(v.taint for v in (*args, *kwargs.values()))) if args or kwargs else NO_TAINT
+    library = fact.event.partition("-")[2]
+    if library != "generator":
+        for name in ("torch", "numpy", "random") if library == "all" else (library,):
+            frame.machine.seed_taints[name] = taint
+        return None
+    if receiver is None:
+        return None
+    seeded = retaint(receiver, taint, receiver.trip)
+    frame.live.replace_everywhere(receiver, seeded)
+    return seeded
+
+
+def _random(
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    place: object,
+    text: str,
+) -> Value:
+    """A random number: shared when its generator was seeded alike on all ranks, else rank-varying."""
+    taint: frozenset[Taint] = frozenset({Taint("random", place, text)})  # type: ignore[arg-type]
+    generator = kwargs.get("generator")
+    for value in [*args, *([generator] if generator is not None else [])]:
+        if value is generator or (value.tag == "extobj" and "Generator" in value.data[0]):
+            taint = value.taint
+    if receiver is not None and receiver.tag == "extobj":
+        taint = receiver.taint
+    library = fact.event.partition("-")[2] or name.partition(".")[0]
+    seeded = frame.machine.seed_taints.get(library)
+    if seeded is not None and next(iter(taint), None) is not None and any(t.kind == "random" for t in taint):
+        taint = seeded
+    taint = union(taint, *(a.taint for a in args))
+    return symbol((name, place), taint)

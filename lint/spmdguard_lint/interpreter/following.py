@@ -1,0 +1,175 @@
+"""Follow calls of project functions: with the arguments they get, within the budget, recursion widened."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..traces.nodes import Call, Fallible, Op
+from ..values.value import NO_TAINT, Taint, Value, expression, symbol, union
+from .expressions import text_of
+from .frame import Frame
+from .machine import MAX_DEPTH, BudgetExceeded, FollowExceeded, return_value
+from .state import State
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
+
+_CARRIERS = frozenset({"extobj", "func", "bound", "partial", "wrapped", "generator", "manager"})
+
+
+def widened(value: Value, info: FunctionInfo, label: object) -> Value:
+    """An argument of a recursive call: any depth's value, rank-varying for the same reasons."""
+    if value.tag in ("const", "sym", "expr", "ite", "rank", "local_rank", "world"):
+        return symbol(("recursive", info.full_name, label), value.taint, value.trip)
+    return value
+
+
+def _communicating(value: Value) -> bool:
+    """Whether an argument lets the callee communicate: a wrapped model, a group, a function."""
+    return value.tag in _CARRIERS or any(t.kind == "synced" for t in value.taint)
+
+
+def inline_call(
+    frame: Frame,
+    info: FunctionInfo,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    *,
+    closure: Frame | None = None,
+    spread: bool = False,
+) -> Value:
+    """Follow a call into a project function with the arguments it gets here."""
+    machine = frame.machine
+    everything = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+    taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
+    configured = machine.configured_function(info)
+    if configured is not None:
+        return _apply_configured(frame, configured, info, args, kwargs, node)
+    if machine.follow_left < 0 and machine.worth_following(info):
+        machine.truncated = True
+        return symbol(("unfollowed", info.full_name, frame.place(node)), taint)
+    if info in machine.stack and machine.reach.reaches(info):
+        if machine.stack.count(info) == 1 and closure is None and not spread:
+            args = [widened(v, info, index) for index, v in enumerate(args)]
+            kwargs = {name: widened(v, info, name) for name, v in kwargs.items()}
+            return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
+        text = text_of(node)
+        frame.out.append(
+            Op(frame.place(node), f"recursive call of {info.name}", "collective", None, text, implicit=True)
+        )
+    if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
+        return symbol(("recursive", info.full_name, frame.place(node)), taint)
+    if not machine.worth_following(info) and not any(_communicating(v) for v in everything):
+        frame.out.append(Fallible(frame.place(node), text_of(node), False))
+        if info.scope.has_yield:
+            return symbol(("call", info.full_name, frame.place(node)), taint, taint)
+        return expression(f"call:{info.full_name}", everything, extra=taint)
+    if info.scope.has_yield and not info.is_async:
+        return Value(
+            "generator",
+            (info, closure, receiver, tuple(args), tuple(sorted(kwargs.items()))),
+            taint,
+            None,
+            ("generator", id(info), frame.place(node)),
+        )
+    return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
+
+
+def run_body(
+    frame: Frame,
+    info: FunctionInfo,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    closure: Frame | None,
+    spread: bool,
+) -> Value:
+    """Interpret the body of a called function; its nodes become one ``Call`` node."""
+    from .parameters import bind_arguments
+    from .statements import execute_block
+
+    machine = frame.machine
+    live = frame.live
+    key = None
+    if closure is None and not spread and info.parent is None:
+        key = machine.calls.key(info, receiver, args, kwargs, len(machine.stack))
+    if key is not None:
+        known = machine.calls.find(key, live)
+        if known is not None:
+            machine.follow_left -= known.size
+            if known.nodes:
+                frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
+            live.heap.update(known.made)
+            return known.value
+    before = dict(live.heap)
+    values = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+    inner = Frame(machine, info.module, info, State({}, live.heap), frame.depth + 1, enclosing=closure)
+    if closure is None and info.parent is not None:
+        inner.enclosing = machine.enclosing_frame(info.parent)
+    inner.self_value = receiver
+    bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
+    machine.stack.append(info)
+    machine.followed.add(id(info))
+    budget_out = False
+    try:
+        with inner.collecting() as nodes:
+            try:
+                execute_block(inner, info.body)
+            except BudgetExceeded:
+                budget_out = True
+            except FollowExceeded:
+                machine.truncated = True
+                frame.state = State(live.variables, before)
+                return symbol(("unfollowed", info.full_name, frame.place(node)))
+    finally:
+        machine.stack.pop()
+    value, state = return_value(inner, inner.place(info.node))
+    inner.state = state
+    if nodes:
+        frame.out.append(Call(frame.place(node), info.qualname, nodes, text_of(node)))
+    if budget_out:
+        raise BudgetExceeded
+    if state is None:
+        frame.state = None
+    else:
+        if key is not None and not machine.truncated:
+            machine.calls.remember(key, values, before, state.heap, nodes, value)
+        frame.state = State(live.variables, state.heap)
+        replay_closure(closure, inner)
+    return value
+
+
+def replay_closure(closure: Frame | None, inner: Frame) -> None:
+    """Give ``nonlocal`` assignments of a nested function to the frame that owns the variable."""
+    function = inner.function
+    if closure is None or function is None or not function.nonlocal_names or inner.state is None:
+        return
+    for name in function.nonlocal_names:
+        value = inner.state.variables.get(name)
+        owner: Frame | None = closure
+        while owner is not None and value is not None:
+            if owner.state is not None and name in owner.state.variables:
+                owner.state.variables[name] = value
+                break
+            owner = owner.enclosing
+
+
+def _apply_configured(
+    frame: Frame, kind: str, info: FunctionInfo, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function that the project's configuration describes."""
+    from ..traces.nodes import Op
+
+    label = ("configured", info.full_name, frame.place(node))
+    if kind == "collectives":
+        frame.out.append(Op(frame.place(node), info.name, "collective", None, text_of(node)))
+        return symbol(label)
+    if kind == "rank-sources":
+        return symbol(label, frozenset({Taint("rank", frame.place(node), text_of(node))}))
+    if kind == "rank-local":
+        frame.out.append(Fallible(frame.place(node), text_of(node), True))
+    return symbol(label)
