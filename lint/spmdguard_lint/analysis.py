@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from .interpreter.machine import Machine
 from .model import Finding, Location, Site
-from .traces.contents import Contents, contents_of
 from .source.parsing import CannotParse
+from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
 from .traces.nodes import Branch, Call, Loop, Tree, Try
 from .traces.terms import subtrees

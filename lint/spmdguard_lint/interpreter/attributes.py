@@ -136,10 +136,10 @@ def _evaluate_apart(frame: Frame, owner: ClassInfo, value: ast.expr) -> Value:
 def field_of(frame: Frame, object_id: object, name: str) -> Value | None:
     """A field from the current heap, or from the heap of class templates."""
     if frame.state is not None:
-        found = frame.state.field(object_id, name)  # type: ignore[arg-type]
+        found = frame.state.field(object_id, name)
         if found is not None:
             return found
-    fields = frame.machine.template_heap.get(object_id)  # type: ignore[call-overload]
+    fields = frame.machine.template_heap.get(object_id)
     return None if fields is None else fields.get(name)
 
 

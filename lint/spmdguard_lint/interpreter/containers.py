@@ -383,9 +383,8 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
     place = frame.place(node)
     operator, operands = value.data
     if operator == "range":
-        limits = operands[1:] if len(operands) > 1 else ()
         start = operands[0].taint if len(operands) > 1 else NO_TAINT
-        step = limits[1].taint if len(limits) > 1 else NO_TAINT
+        step = operands[2].taint if len(operands) > 2 else NO_TAINT
         return symbol(("index", place), union(start, step))
     if operator == "enumerate" and operands:
         return tuple_value([symbol(("index", place)), element_of(frame, operands[0], node)])

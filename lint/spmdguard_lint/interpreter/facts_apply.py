@@ -207,7 +207,7 @@ def overwrite(
         object_id = value.data[0]
         fresh = symbol(("filled", frame.place(node), object_id), taint)
         old = state.heap.get(object_id, {})
-        state.heap[object_id] = {name: fresh for name in ({*old} | {"*"})}
+        state.heap[object_id] = dict.fromkeys({*old} | {"*"}, fresh)
         if value.taint:
             clean = Value("obj", value.data, taint, value.trip)
             state.replace_everywhere(value, clean)

@@ -44,7 +44,8 @@ class Collecting:
 
     def __enter__(self) -> Tree:
         self.saved = self.frame.out
-        self.frame.out = nodes = []
+        nodes: Tree = []
+        self.frame.out = nodes
         return nodes
 
     def __exit__(self, *exception: object) -> None:
@@ -86,6 +87,11 @@ class Frame:
     def live(self) -> State:
         """The current state; where control cannot come, one that nobody will see."""
         return self.state if self.state is not None else State({}, {})
+
+    @property
+    def reachable(self) -> bool:
+        """Whether control can come here."""
+        return self.state is not None
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands; remembered on the node."""

@@ -126,7 +126,6 @@ def run_loop(
     entry = head
     back: State | None = None
     loop = LoopFrame(len(frame.path))
-    nodes: Tree = []
     for round_number in range(MAX_ROUNDS):
         loop = LoopFrame(len(frame.path))
         frame.loops.append(loop)

@@ -28,7 +28,7 @@ def execute_try(frame: Frame, node: Any) -> None:
     with frame.collecting() as orelse:
         if body_state is not None:
             execute_block(frame, node.orelse)
-    after = frame.state
+    after: State | None = frame.state
     raised = _raised_state(watch, body_state, place)
     handlers: list[Handler] = []
     condition = symbol(
@@ -51,8 +51,8 @@ def execute_try(frame: Frame, node: Any) -> None:
         handlers.append(Handler(frame.place(clause), names, nodes, _clause_text(clause)))
         after = join(frame.state, after, condition)
     frame.state = after
-    final_state = after if after is not None else raised
     reachable = after is not None
+    final_state = after or raised
     with frame.collecting() as final:
         if node.finalbody:
             frame.state = final_state.copy() if not reachable else final_state
@@ -64,8 +64,23 @@ def execute_try(frame: Frame, node: Any) -> None:
 
 
 _DETERMINISTIC = frozenset(
-    """ImportError ModuleNotFoundError AttributeError TypeError NotImplementedError NameError KeyError ValueError
-    IndexError UnicodeError UnicodeDecodeError TemplateError AssertionError StopIteration ZeroDivisionError""".split()
+    [
+        "ImportError",
+        "ModuleNotFoundError",
+        "AttributeError",
+        "TypeError",
+        "NotImplementedError",
+        "NameError",
+        "KeyError",
+        "ValueError",
+        "IndexError",
+        "UnicodeError",
+        "UnicodeDecodeError",
+        "TemplateError",
+        "AssertionError",
+        "StopIteration",
+        "ZeroDivisionError",
+    ]
 )
 
 

@@ -29,7 +29,7 @@ def _enter(frame: Frame, node: ast.With | ast.AsyncWith, position: int) -> None:
         return
     item = node.items[position]
     manager = evaluate(frame, item.context_expr)
-    if frame.state is None:
+    if not frame.reachable:
         return
 
     def body(entered: Value) -> None:
@@ -176,7 +176,7 @@ def _instance_manager(frame: Frame, manager: Value, node: ast.expr, body: Callab
 
 
 def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
-    name, fact, _receiver, args = manager.data
+    _name, fact, _receiver, args = manager.data
     place = frame.place(node)
     text = text_of(node)
     entered = symbol(("entered", place))

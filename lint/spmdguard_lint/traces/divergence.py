@@ -9,6 +9,7 @@ Cost: one reading of the tree per root; one more per valuation only where a dive
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 from ..values.evaluate import rank_dependent
@@ -96,10 +97,8 @@ def _find(
     terms = Terms()
     finder = _Finder()
     reader = Reader(terms, finder, subgroups=subgroups, group_key=group_key)
-    try:
+    with contextlib.suppress(TooLarge):
         reader.read(tree, root_continuation())
-    except TooLarge:
-        pass
     quiet = Reader(terms, None, subgroups=subgroups, group_key=group_key, budget=60_000)
     result: list[Divergence] = []
     for candidate in finder.candidates.values():

@@ -405,7 +405,7 @@ class Reader:
 
     def _operates(self, node: Node) -> bool:
         if isinstance(node, Op):
-            return self.counts(node) and not (node.name == "destroy_process_group")
+            return self.counts(node) and node.name != "destroy_process_group"
         return any(self.has_ops(child) for child in subtrees(node))
 
 
