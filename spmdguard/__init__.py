@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spmdguard.blocks import deferring, try_or_defer
+    from spmdguard.checkpoint import latest_checkpoint, save_checkpoint
     from spmdguard.classify import collective, rank_local
     from spmdguard.deferred import defer_error, deferred_error, has_deferred_error, raise_if_deferred_error
     from spmdguard.errors import (
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "blocks": ("deferring", "try_or_defer"),
+    "checkpoint": ("latest_checkpoint", "save_checkpoint"),
     "classify": ("collective", "rank_local"),
     "deferred": ("defer_error", "deferred_error", "has_deferred_error", "raise_if_deferred_error"),
     "errors": (
@@ -70,11 +72,13 @@ __all__ = [
     "destroy_process_group",
     "has_deferred_error",
     "is_main_process",
+    "latest_checkpoint",
     "main_process_first",
     "raise_if_deferred_error",
     "rank_local",
     "resume_communication",
     "run",
+    "save_checkpoint",
     "stop_reason",
     "sync_should_stop",
     "try_or_defer",

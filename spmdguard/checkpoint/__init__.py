@@ -1,0 +1,6 @@
+"""Checkpoints that survive a kill at any instant: save in four phases, find the newest complete one."""
+
+from spmdguard.checkpoint.finding import latest_checkpoint
+from spmdguard.checkpoint.saving import save_checkpoint
+
+__all__ = ["latest_checkpoint", "save_checkpoint"]
