@@ -113,7 +113,7 @@ class _Preparations(Walk):
             RULE,
             node,
             f"`{text}` may fail on its rank alone, and the others wait in `{operation.text}`",
-            "catch the error there and broadcast it, or keep it for later with `try_or_defer` and agree to stop",
+            "catch the error there and broadcast it, or keep it with `try_or_defer` and agree to stop",
             steps=[
                 (called.place, f"`{getattr(called, 'text', '')}` fetches or unpacks"),
                 (operation.place, f"`{operation.text}` is where the other ranks wait"),

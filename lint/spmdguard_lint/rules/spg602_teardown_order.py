@@ -27,8 +27,8 @@ def close():
 ```
 
 ## Known limits
-Groups of their own (`destroy_process_group(group)`) are not followed. A test of `is_initialized()` in front
-of the call is taken into account, a flag of your own is only where its value is seen.
+Groups of their own (`destroy_process_group(group)`) are not followed. Where the code asks
+`is_initialized()` after the destruction, it is taken to know what it does.
 
 ## Fix safety
 No fix.
@@ -44,11 +44,9 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import parts_of
-from ..traces.nodes import Branch, Event, Fallible, Node, Op
+from ..traces.nodes import Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where
-from ..values.evaluate import Valuation, truth
 from .support_events import counts, finding, is_default_group, reading
 
 if TYPE_CHECKING:
@@ -68,13 +66,15 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 class _AfterDestroy(Walk):
-    """State: the operation that destroyed the default group, or "" while it lives."""
+    """State: the operation that destroyed the default group, or "" while it lives or code asks whether."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[Node, Finding] = {}
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        if isinstance(node, Event) and node.name == "is-initialized":
+            return ""
         if not isinstance(node, Op) or not counts(node) or not is_default_group(node):
             return state
         if node.name == "destroy_process_group":
@@ -82,15 +82,6 @@ class _AfterDestroy(Walk):
         if node.name != "init_process_group" and isinstance(state, Op):
             self._report(node, state, where)
         return ""
-
-    def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
-        if not isinstance(state, Op):
-            return state
-        gone: dict[Hashable, bool] = {
-            part.key: False for part in parts_of(node.condition) if _asks_for_group(part.data)
-        }
-        known = truth(node.condition, Valuation(0, 2, atoms=gone)) if gone else None
-        return None if known is not None and known is not holds else state
 
     def _report(self, node: Op, destroyed: Op, where: Where | None) -> None:
         if node in self.found:
@@ -104,9 +95,3 @@ class _AfterDestroy(Walk):
             steps=[(destroyed.place, f"`{destroyed.text}` ends the process group")],
             where=where,
         )
-
-
-def _asks_for_group(data: tuple[object, ...]) -> bool:
-    """Whether a symbol is the answer of ``is_initialized()``."""
-    name = data[0] if data else None
-    return isinstance(name, tuple) and bool(name) and str(name[0]).endswith("is_initialized")
