@@ -39,15 +39,20 @@ def _build(
     return Mutant(kind, text, target.start, target.end + grown, grown)
 
 
+def _first_of_group(target: Target) -> str:
+    """A test for one rank of the group that the collective is of: others of the group wait for it."""
+    return f"if _spmd.get_rank({target.group}) == 0:"
+
+
 def early_return(lines: list[str], target: Target) -> Mutant | None:
-    """Rank 0 returns in front of the collective."""
-    before = [IMPORT, "if _spmd.get_rank() == 0:", "    return None"]
+    """The group's first rank returns in front of the collective."""
+    before = [IMPORT, _first_of_group(target), "    return None"]
     return _build("early return", lines, target, before, "", [])
 
 
 def rank_branch(lines: list[str], target: Target) -> Mutant | None:
-    """Only rank 0 performs the collective."""
-    return _build("rank branch", lines, target, [IMPORT, "if _spmd.get_rank() == 0:"], "    ", [])
+    """Only the group's first rank performs the collective."""
+    return _build("rank branch", lines, target, [IMPORT, _first_of_group(target)], "    ", [])
 
 
 def _local_work(target: Target) -> list[str]:

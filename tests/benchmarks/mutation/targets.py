@@ -12,26 +12,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-COLLECTIVES = frozenset(
-    {
-        "all_gather",
-        "all_gather_into_tensor",
-        "all_gather_object",
-        "all_reduce",
-        "all_to_all",
-        "all_to_all_single",
-        "barrier",
-        "broadcast",
-        "broadcast_object_list",
-        "gather",
-        "gather_object",
-        "reduce",
-        "reduce_scatter",
-        "reduce_scatter_tensor",
-        "scatter",
-        "scatter_object_list",
-    }
-)
+COLLECTIVES = {  # and where each takes its group
+    "all_gather": 2,
+    "all_gather_into_tensor": 2,
+    "all_gather_object": 2,
+    "all_reduce": 2,
+    "all_to_all": 2,
+    "all_to_all_single": 4,
+    "barrier": 0,
+    "broadcast": 2,
+    "broadcast_object_list": 2,
+    "gather": 3,
+    "gather_object": 3,
+    "reduce": 3,
+    "reduce_scatter": 3,
+    "reduce_scatter_tensor": 3,
+    "scatter": 3,
+    "scatter_object_list": 3,
+}
 RANK_WORDS = ("rank", "is_main", "is_master", "is_global_zero", "is_local_main", "process_index", "src")
 
 
@@ -48,6 +46,7 @@ class Target:
     column: int
     op: str
     tensor: str  # the text of the first argument, "" when it is no plain name
+    group: str  # the text of the group argument, "" for the default group
     in_loop: bool
 
 
@@ -98,6 +97,14 @@ def _op(call: ast.Call, aliases: dict[str, str]) -> str:
     return name if name in COLLECTIVES and aliases.get(owner) == "" else ""
 
 
+def _group(call: ast.Call, op: str) -> str:
+    for keyword in call.keywords:
+        if keyword.arg == "group":
+            return ast.unparse(keyword.value)
+    place = COLLECTIVES[op]
+    return ast.unparse(call.args[place]) if len(call.args) > place else ""
+
+
 def _first(path: Path, function: ast.FunctionDef, aliases: dict[str, str]) -> Target | None:
     for statement, in_loop in _statements(function.body, False):
         for node in ast.walk(statement):
@@ -115,6 +122,7 @@ def _first(path: Path, function: ast.FunctionDef, aliases: dict[str, str]) -> Ta
                 statement.col_offset,
                 op,
                 first.id if isinstance(first, ast.Name) else "",
+                _group(node, op),
                 in_loop,
             )
     return None
