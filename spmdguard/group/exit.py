@@ -14,13 +14,19 @@ import os
 import sys
 from typing import NoReturn
 
+from spmdguard.current import simulated_values
 from spmdguard.format import format_traceback
 
 _bound = False
 
 
 def end_now(code: int) -> NoReturn:
-    """Flush the streams and the log, and end the process with ``code``; no finalisation, no ``atexit``."""
+    """Flush the streams and the log, and end the process with ``code``; no finalisation, no ``atexit``.
+
+    A simulated rank ends with ``SystemExit`` instead, so that the process that simulates it lives on.
+    """
+    if simulated_values() is not None:
+        raise SystemExit(int(code))
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
@@ -46,8 +52,9 @@ def end_process(exc: BaseException | None, *, shown: bool) -> NoReturn:
         sys.stderr.write(format_traceback(exc))
     if isinstance(exc, SystemExit) and isinstance(exc.code, str):
         sys.stderr.write(f"{exc.code}\n")
-    with contextlib.suppress(Exception):
-        atexit._run_exitfuncs()
+    if simulated_values() is None:
+        with contextlib.suppress(Exception):
+            atexit._run_exitfuncs()
     end_now(exit_code_of(exc))
 
 
@@ -57,7 +64,7 @@ def bound_interpreter_exit(timeout_s: float) -> None:
     A C thread of ``faulthandler`` does it, because no Python thread runs while the interpreter is finalised.
     """
     global _bound
-    if _bound:
+    if _bound or simulated_values() is not None:
         return
     _bound = True
 

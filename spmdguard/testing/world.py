@@ -1,0 +1,212 @@
+"""``SimulatedWorld``: run a function on N simulated ranks in one process, in an order chosen by a seed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+from spmdguard.current import PerProcess, simulated_process
+from spmdguard.format import add_note, format_exception_line, name_ranks
+from spmdguard.group.world import world as world_of_process
+from spmdguard.testing.environment import per_rank_environment
+from spmdguard.testing.faults import Fault, FaultPlan
+from spmdguard.testing.matching import Group
+from spmdguard.testing.meetings import DEFAULT_GROUP, Meetings
+from spmdguard.testing.mismatch import CollectiveMismatch
+from spmdguard.testing.ranks import Outcome, RankKilled, SimulatedRank, thread
+from spmdguard.testing.simulated import RankWorld
+from spmdguard.testing.sites import find_site
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class SimulatedWorld:
+    """N ranks in one process, one running at a time, in an order that ``seed`` decides.
+
+    Inside ``run``, torch.distributed and this package answer per rank, and ranks that do not make the same
+    collectives in the same order get ``CollectiveMismatch`` at once, never a timeout.
+
+    Args:
+        ranks: how many.
+        seed: the schedule; the same seed gives the same schedule.
+        initialized: whether the default process group exists when the function begins; pass False to test
+            code that calls ``init_process_group`` itself.
+        torch: whether to simulate torch.distributed; None does where torch is installed.
+
+    Raises:
+        ValueError: ``ranks`` is below 1, or torch is asked for and not installed.
+    """
+
+    def __init__(
+        self, ranks: int = 4, seed: int = 0, *, initialized: bool = True, torch: bool | None = None
+    ) -> None:
+        if ranks < 1:
+            raise ValueError(f"ranks must be at least 1, got {ranks!r}")
+        installed = importlib.util.find_spec("torch") is not None
+        if torch and not installed:
+            raise ValueError("torch=True was given, but torch is not installed")
+        self.ranks = ranks
+        self.seed = seed
+        self._initialized = initialized
+        self._torch = installed if torch is None else torch
+        self._faults = FaultPlan(ranks)
+
+    def fail(self, rank: int, *, at: str | None = None, nth: int = 1, error: BaseException) -> None:
+        """Raise ``error`` on ``rank`` in place of its ``nth`` operation ``at`` (any operation without it)."""
+        if not isinstance(error, BaseException):
+            raise TypeError(f"error must be an exception object, got {error!r}")
+        self._faults.add(Fault("fail", rank, at, nth, error=error))
+
+    def kill(self, rank: int, *, at: str | None = None, nth: int = 1) -> None:
+        """Stop ``rank`` for good where it would begin its ``nth`` operation ``at``, as ``kill -9`` does.
+
+        Its ``finally`` blocks run after all other ranks have ended; nothing they do is seen by them.
+        """
+        self._faults.add(Fault("kill", rank, at, nth))
+
+    def delay(self, rank: int, *, at: str | None = None, nth: int = 1, turns: int = 10) -> None:
+        """Keep ``rank`` from its ``nth`` operation ``at`` until ``turns`` others ran, or nobody else can."""
+        self._faults.add(Fault("delay", rank, at, nth, num_turns=turns))
+
+    def run(self, fn: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> list[_R]:
+        """Run ``fn`` on every rank; its results by rank.
+
+        Raises:
+            CollectiveMismatch: ranks parted ways, also where a rank swallowed it; caused by the first error
+                of a rank, where one came before.
+            BaseException: the first error of a rank otherwise, with a note naming the ranks that failed.
+        """
+        meetings = self._simulate(fn, args, kwargs)
+        failed = [rank for rank in meetings.ended if rank.error is not None]
+        own = [rank for rank in failed if not _is_consequence(rank.error)]
+        if meetings.mismatch is not None:
+            raise meetings.mismatch.again() from (own[0].error if own else None)
+        if failed:
+            first = failed[0].error
+            assert first is not None
+            others = "" if len(failed) == 1 else f"; {name_ranks(r.number for r in failed[1:])} failed too"
+            add_note(
+                first, f"spmdguard: raised by simulated rank {failed[0].number}, seed {self.seed}{others}"
+            )
+            raise first
+        return [rank.result for rank in meetings.ranks]
+
+    def outcomes(self, fn: Callable[_P, Any], /, *args: _P.args, **kwargs: _P.kwargs) -> list[Outcome]:
+        """Run ``fn`` on every rank; how each of them ended, without raising."""
+        return [rank.outcome() for rank in self._simulate(fn, args, kwargs).ranks]
+
+    def _simulate(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Meetings:
+        if thread.rank is not None:
+            raise RuntimeError("a simulated rank cannot simulate a world itself")
+        if not callable(fn):
+            raise TypeError(f"fn must be callable, got {fn!r}; pass the function, not its result")
+        meetings = Meetings(self.ranks, self.seed, self._faults)
+        with contextlib.ExitStack() as stack:
+            start = stack.enter_context(_backend(self, meetings))
+            stack.enter_context(per_rank_environment(self.ranks))
+            threads = [
+                threading.Thread(
+                    target=_live,
+                    args=(meetings, rank, start, fn, args, kwargs),
+                    name=f"simulated rank {rank.number}",
+                    daemon=True,
+                )
+                for rank in meetings.ranks
+            ]
+            for each in threads:
+                each.start()
+            meetings.scheduler.run()
+            _unwind_killed(meetings, threads)
+        return meetings
+
+
+def _is_consequence(error: BaseException | None) -> bool:
+    """Whether an error is, or was raised from, a mismatch."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, CollectiveMismatch):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+Start = Callable[[SimulatedRank], dict[PerProcess[Any], Any]]
+
+
+@contextlib.contextmanager
+def _backend(simulated: SimulatedWorld, meetings: Meetings) -> Iterator[Start]:
+    """With or without torch; yields what a rank's thread calls first."""
+    if simulated._torch:
+        from spmdguard.testing import torch_world
+
+        simulation = torch_world.TorchSimulation(meetings)
+        with simulation.installed(), torch_world.random_state_per_rank(meetings):
+
+            def start_with_torch(me: SimulatedRank) -> dict[PerProcess[Any], Any]:
+                simulation.start_rank(me, initialized=simulated._initialized)
+                return {world_of_process: RankWorld(meetings, me, None)}
+
+            yield start_with_torch
+        return
+    alone = Group(range(simulated.ranks), DEFAULT_GROUP)
+    meetings.groups["default"] = alone
+    yield lambda me: {world_of_process: RankWorld(meetings, me, alone)}
+
+
+def _live(
+    meetings: Meetings, me: SimulatedRank, start: Start, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> None:
+    """The life of one simulated rank, on its thread."""
+    me.lock.acquire()
+    thread.rank = me
+    if meetings.scheduler.restore is not None:
+        meetings.scheduler.restore(me)
+    try:
+        me.values.update(start(me))
+        with simulated_process(me.values):
+            me.result = fn(*args, **kwargs)
+        me.ending = "returned"
+    except RankKilled:
+        return
+    except SystemExit as exc:
+        me.error = exc if exc.code not in (None, 0) else None
+        me.ending = f"exited with {exc.code!r}"
+    except BaseException as exc:
+        me.error = exc
+        me.ending = f"raised {format_exception_line(exc)}"
+    me.state = "ended"
+    meetings.ended.append(me)
+    meetings.scheduler.end(me)
+
+
+def _unwind_killed(meetings: Meetings, threads: list[threading.Thread]) -> None:
+    """Let the threads of killed ranks end, one after the other."""
+    for rank, thread_of_rank in zip(meetings.ranks, threads, strict=True):
+        if rank.state == "killed":
+            rank.is_over = True
+            rank.lock.release()
+        thread_of_rank.join()
+
+
+def fault_point(name: str) -> None:
+    """A place where ``SimulatedWorld.fail``, ``kill`` and ``delay`` can strike; nothing outside simulations.
+
+    SPMD:
+        Rank-local: no communication.
+        Called by: any rank, anywhere.
+        Result: none.
+        Raises on: the simulated rank for which a fault is planned here.
+
+    Args:
+        name: what ``at=`` names.
+    """
+    me = thread.rank
+    if me is None:
+        return
+    meetings = me.values[world_of_process].meetings
+    meetings.strike(me, find_site(), name)
