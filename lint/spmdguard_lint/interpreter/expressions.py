@@ -191,10 +191,17 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     left = evaluate(frame, node.left)
     terms: list[Value] = []
     for op, right_node in zip(node.ops, node.comparators, strict=True):
-        right = evaluate(frame, right_node)
+        right = _compared(frame, right_node)
         terms.append(compare(_COMPARE.get(type(op), "?"), left, right))
         left = right
     return terms[0] if len(terms) == 1 else logic("and", terms)
+
+
+def _compared(frame: Frame, node: ast.expr) -> Value:
+    """The right side of a comparison; a list written out there is as good as a tuple: nobody can change it."""
+    if isinstance(node, (ast.List, ast.Set)) and not any(isinstance(item, ast.Starred) for item in node.elts):
+        return tuple_value([evaluate(frame, item) for item in node.elts])
+    return evaluate(frame, node)
 
 
 def _if_exp(frame: Frame, node: ast.IfExp) -> Value:
