@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from typing import Any
@@ -40,6 +41,15 @@ def kind_of(function: Any, decorator: str) -> str:
             raise TypeError(_wrong_order(function, name, decorator))
     if not callable(function):
         raise TypeError(f"@{decorator} needs a function, got {function!r}")
+    if _makes_context_managers(function):
+        raise TypeError(
+            f"@{decorator} is above @contextmanager on {function.__name__!r}; calling it runs nothing yet. "
+            + (
+                'Use `with deferring("..."):` around what may fail inside'
+                if decorator == "rank_local"
+                else "Put @contextmanager on top"
+            )
+        )
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -48,6 +58,14 @@ def kind_of(function: Any, decorator: str) -> str:
     if inspect.iscoroutinefunction(inner):
         return "coroutine"
     return "generator" if inspect.isgeneratorfunction(inner) else "function"
+
+
+def _makes_context_managers(function: Any) -> bool:
+    """Whether ``contextlib`` made this function out of a generator function."""
+    wrapped = getattr(function, "__wrapped__", None)
+    code = getattr(function, "__code__", None)
+    made_there = code is not None and code.co_filename == contextlib.__file__
+    return made_there and (inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped))
 
 
 def _wrong_order(function: Any, name: str, decorator: str) -> str:

@@ -51,9 +51,8 @@ def format_traceback(exc: BaseException) -> str:
         text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
     except Exception:
         text = "".join(traceback.format_tb(exc.__traceback__)) + format_exception_line(exc) + "\n"
-    if sys.version_info < (3, 11):
-        text += "".join(f"{note}\n" for note in getattr(exc, "__notes__", []))
-    return text
+    notes = "".join(f"{note}\n" for note in getattr(exc, "__notes__", []))
+    return text if sys.version_info >= (3, 11) or text.endswith(notes) else text + notes
 
 
 def add_note(exc: BaseException, note: str) -> None:

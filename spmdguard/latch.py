@@ -118,3 +118,4 @@ def resume_communication() -> None:
     if failure.group_id is not None and failure.group_id == world().group_id():
         raise state.refuse("resume_communication")
     state.failure = None
+    world().forget_failure()

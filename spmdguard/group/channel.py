@@ -19,6 +19,7 @@ from spmdguard.group.bounded import call_bounded
 from spmdguard.group.torch_access import describe_group, loaded_c10d
 
 _GATHER_GRACE_S = 2.0
+_RECENT_S = 60.0
 
 
 class Channels:
@@ -122,13 +123,18 @@ class TorchChannel:
             return None
 
     def _meet_in(self, store: Any, prefix: str) -> list[int]:
-        store.set(f"{prefix}/{self.rank}", "1")
+        """Set with the time: a store that outlives its groups may hold keys of an earlier failure."""
+        store.set(f"{prefix}/{self.rank}", str(time.time()))
         deadline_s = time.monotonic() + _GATHER_GRACE_S
         while True:
-            arrived = [rank for rank in self.ranks if store.check([f"{prefix}/{rank}"])]
+            arrived = [rank for rank in self.ranks if _is_recent(store, f"{prefix}/{rank}")]
             if len(arrived) == len(self.ranks) or time.monotonic() > deadline_s:
                 return arrived
             time.sleep(0.05)
+
+
+def _is_recent(store: Any, key: str) -> bool:
+    return bool(store.check([key])) and abs(time.time() - float(store.get(key))) < _RECENT_S
 
 
 def _new_side_group(group: Any, ranks: list[int]) -> Any:

@@ -103,6 +103,11 @@ def find_announced_failure(own_rank: int) -> tuple[int, str] | None:
     return None if int(rank) == own_rank else (int(rank), text)
 
 
+def forget_failure() -> None:
+    """Take the announced failure back, so that a later one is not told as its consequence."""
+    _with_store(lambda store: store.delete_key(_key("failure")))
+
+
 def _with_store(use: Any) -> Any:
     c10d = loaded_c10d()
     if c10d is None or default_group() is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from spmdguard.current import PerProcess
-from spmdguard.group.torch_access import default_group, loaded_c10d
+from spmdguard.group.torch_access import default_group
 
 _RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _LOCAL_RANK_VARIABLES = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
@@ -85,6 +85,10 @@ class World(Protocol):
         """Rank and text of the first failure that another rank announced; bounded, never raises."""
         ...
 
+    def forget_failure(self) -> None:
+        """Take announced failures back after the group was rebuilt; bounded, never raises."""
+        ...
+
     def destroy(self, timeout_s: float, *, emergency: bool) -> None:
         """End all process groups; ``TeardownTimeout`` where that takes longer."""
         ...
@@ -130,10 +134,7 @@ class TorchWorld:
 
     def group_id(self) -> Any:
         group = default_group()
-        c10d = loaded_c10d()
-        if group is None or c10d is None:
-            return None
-        return (id(group), c10d._world.group_count)
+        return None if group is None else weakref.ref(group)
 
     def sequence_number(self) -> int | None:
         group = default_group()
@@ -168,6 +169,12 @@ class TorchWorld:
         from spmdguard.group.teardown import find_announced_failure
 
         return find_announced_failure(self.rank())
+
+    def forget_failure(self) -> None:
+        if default_group() is not None:
+            from spmdguard.group.teardown import forget_failure
+
+            forget_failure()
 
     def destroy(self, timeout_s: float, *, emergency: bool) -> None:
         if default_group() is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 from collections.abc import AsyncIterator, Iterator
@@ -151,6 +152,43 @@ def test_classes_and_values_are_refused(decorate: Any) -> None:
         decorate(Model)
     with pytest.raises(TypeError, match="needs a function, got 3"):
         decorate(3)
+
+
+@pytest.mark.parametrize(
+    ("decorate", "advice"),
+    [(spmdguard.rank_local, "with deferring"), (spmdguard.collective, "Put @contextmanager on top")],
+)
+@pytest.mark.parametrize("make", [contextlib.contextmanager, contextlib.asynccontextmanager])
+def test_context_managers_are_told_what_to_do(decorate: Any, advice: str, make: Any) -> None:
+    """A decorator above @contextmanager would guard nothing: a TypeError that says what to do."""
+
+    def opened() -> Iterator[int]:
+        yield 1
+
+    async def opened_async() -> AsyncIterator[int]:
+        yield 1
+
+    made = make(opened if make is contextlib.contextmanager else opened_async)
+    with pytest.raises(TypeError, match=f"above @contextmanager on 'opened.*{advice}"):
+        decorate(made)
+
+
+def test_collective_context_managers_work_below() -> None:
+    """@contextmanager above @collective: an error on entry closes the latch, the block's own does not."""
+
+    @contextlib.contextmanager
+    @spmdguard.collective
+    def opened(fails: bool) -> Iterator[int]:
+        if fails:
+            raise OSError("entry")
+        yield 1
+
+    with pytest.raises(ValueError, match="block"), opened(False):
+        raise ValueError("block")
+    with pytest.raises(OSError, match="entry"), opened(True):
+        pass
+    with pytest.raises(spmdguard.CommunicationBroken):
+        spmdguard.barrier()
 
 
 def test_wrong_only_is_refused_when_decorating() -> None:

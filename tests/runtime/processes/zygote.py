@@ -76,6 +76,11 @@ class Ranks:
         return "\n".join(lines)
 
 
+def patience() -> float:
+    """How much longer a busy machine may take; a bound is meant for one that has nothing else to do."""
+    return min(6.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+
+
 class Zygote:
     """The warm process."""
 
@@ -108,6 +113,7 @@ class Zygote:
         The store lives in a process of its own, as under torchrun, or in rank 0 without ``agent_store``.
         With ``one_stderr`` all ranks write to the same stderr, as under torchrun: ``Ranks.err``, in order.
         """
+        timeout_s *= patience()
         request = {
             "scenario": scenario,
             "ranks": ranks,

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 
-def start_gloo(timeout_s: float = 60.0) -> int:
+def start_gloo(timeout_s: float = 300.0) -> int:
     """Initialise the default group from the environment; this rank."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=timedelta(seconds=timeout_s))
