@@ -30,6 +30,7 @@ class Meetings:
         self.ended: list[SimulatedRank] = []
         self.groups: dict[Any, Group] = {}
         self.mismatch: CollectiveMismatch | None = None
+        self.failed_before: list[SimulatedRank] = []
         self.announced: tuple[int, str] | None = None
         self._faults = faults
 
@@ -151,7 +152,9 @@ class Meetings:
             doing={rank.number: rank.doing() for rank in self.ranks},
             missing=meeting.missing(),
         )
-        self.mismatch = self.mismatch or failure
+        if self.mismatch is None:
+            self.mismatch = failure
+            self.failed_before = [rank for rank in self.ended if rank.error is not None]
         group.failure = failure
         for each in [meeting, *group.open_meetings()]:
             each.failure = failure

@@ -23,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a marked test on every rank; fixtures are shared by all ranks."""
+    __tracebackhide__ = True
     marker = pyfuncitem.get_closest_marker("spmd")
     if marker is None:
         return None

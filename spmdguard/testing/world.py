@@ -15,7 +15,6 @@ from spmdguard.testing.environment import per_rank_environment
 from spmdguard.testing.faults import Fault, FaultPlan
 from spmdguard.testing.matching import Group
 from spmdguard.testing.meetings import DEFAULT_GROUP, Meetings
-from spmdguard.testing.mismatch import CollectiveMismatch
 from spmdguard.testing.ranks import Outcome, RankKilled, SimulatedRank, thread
 from spmdguard.testing.simulated import RankWorld
 from spmdguard.testing.sites import find_site
@@ -76,24 +75,25 @@ class SimulatedWorld:
         """Run ``fn`` on every rank; its results by rank.
 
         Raises:
-            CollectiveMismatch: ranks parted ways, also where a rank swallowed it; caused by the first error
-                of a rank, where one came before.
-            BaseException: the first error of a rank otherwise, with a note naming the ranks that failed.
+            CollectiveMismatch: ranks parted ways, also where a rank swallowed it; caused by the error of a
+                rank that ended before.
+            BaseException: the first error of a rank where they did not part ways, or where it is an
+                ``AssertionError`` or a test runner's skip or failure; with a note naming rank and seed.
         """
+        __tracebackhide__ = True  # pytest shows the ranks' frames, not these
         meetings = self._simulate(fn, args, kwargs)
+        mismatch = meetings.mismatch
         failed = [rank for rank in meetings.ended if rank.error is not None]
-        own = [rank for rank in failed if not _is_consequence(rank.error)]
-        if meetings.mismatch is not None:
-            raise meetings.mismatch.again() from (own[0].error if own else None)
-        if failed:
-            first = failed[0].error
-            assert first is not None
-            others = "" if len(failed) == 1 else f"; {name_ranks(r.number for r in failed[1:])} failed too"
-            add_note(
-                first, f"spmdguard: raised by simulated rank {failed[0].number}, seed {self.seed}{others}"
-            )
-            raise first
-        return [rank.result for rank in meetings.ranks]
+        first = next(iter(failed if mismatch is None else meetings.failed_before), None)
+        if mismatch is not None and (first is None or not _is_verdict(first.error)):
+            raise mismatch.again() from (first and first.error)
+        if first is None:
+            return [rank.result for rank in meetings.ranks]
+        assert first.error is not None
+        others = [rank.number for rank in failed if rank is not first]
+        note = f"spmdguard: raised by simulated rank {first.number}, seed {self.seed}"
+        add_note(first.error, f"{note}; {name_ranks(others)} failed too" if others else note)
+        raise first.error
 
     def outcomes(self, fn: Callable[_P, Any], /, *args: _P.args, **kwargs: _P.kwargs) -> list[Outcome]:
         """Run ``fn`` on every rank; how each of them ended, without raising."""
@@ -124,15 +124,9 @@ class SimulatedWorld:
         return meetings
 
 
-def _is_consequence(error: BaseException | None) -> bool:
-    """Whether an error is, or was raised from, a mismatch."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, CollectiveMismatch):
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False
+def _is_verdict(error: BaseException | None) -> bool:
+    """Whether an error is the test's own verdict rather than a failure of the code under test."""
+    return isinstance(error, AssertionError) or not isinstance(error, Exception)
 
 
 Start = Callable[[SimulatedRank], dict[PerProcess[Any], Any]]
@@ -178,7 +172,7 @@ def _live(
         me.ending = f"exited with {exc.code!r}"
     except BaseException as exc:
         me.error = exc
-        me.ending = f"raised {format_exception_line(exc)}"
+        me.ending = f"raised {format_exception_line(exc).splitlines()[0]}"
     me.state = "ended"
     meetings.ended.append(me)
     meetings.scheduler.end(me)
