@@ -311,6 +311,9 @@ def instantiate(
             frame.state.heap[object_id] = {}
     else:
         _fill_dataclass(frame, cls, object_id, args, kwargs)
+        after = cls.find_method("__post_init__")
+        if after is not None:
+            inline_call(frame, after, value, [], {}, node)
     return value
 
 
@@ -336,6 +339,15 @@ def symbolic_of(frame: Frame, cls: ClassInfo, node: ast.AST) -> Value:
     return symbolic_instance(frame, cls, ("unfollowed", cls.full_name))
 
 
+def _made_later(default: ast.expr | None) -> bool:
+    """``field(init=False)``: no parameter of the generated ``__init__``."""
+    if not isinstance(default, ast.Call):
+        return False
+    return any(
+        k.arg == "init" and isinstance(k.value, ast.Constant) and k.value.value is False for k in default.keywords
+    )
+
+
 def _fill_dataclass(
     frame: Frame, cls: ClassInfo, object_id: tuple[object, ...], args: list[Value], kwargs: dict[str, Value]
 ) -> None:
@@ -347,6 +359,7 @@ def _fill_dataclass(
                 names.append(name)
             if name in owner.class_assignments:
                 defaults[name] = owner.class_assignments[name]
+    names = [name for name in names if not _made_later(defaults.get(name))]
     for position, name in enumerate(names):
         if position < len(args):
             frame.live.set_field(object_id, name, args[position])

@@ -147,7 +147,12 @@ def logic(operator: str, values: list[Value]) -> Value:
 
 
 def simplify_condition(value: Value) -> Value:
-    """A choice between constants is its condition."""
+    """A choice between constants is its condition; a part that decides an ``and`` or ``or`` decides."""
+    if value.tag == "expr" and value.data[0] in ("and", "or"):
+        decisive = value.data[0] == "or"
+        for part in value.data[1]:
+            if is_const(part) and bool(part.data[0]) is decisive:
+                return TRUE if decisive else FALSE
     if value.tag == "ite":
         condition, then, orelse = value.data
         if is_const(then) and is_const(orelse):

@@ -432,17 +432,21 @@ def _last_name(node: ast.expr | None) -> str:
     return ""
 
 
+_AS_LONG = frozenset(
+    {"call:values", "call:items", "call:keys", "enumerate", "zip", "sorted", "list", "tuple", "iter", "reversed"}
+)
+_PARTS_OF_MODULES = frozenset(
+    f"call:{name}{what}" for name in ("", "named_") for what in ("parameters", "buffers", "modules", "children")
+)
+
+
 def trip_taint(value: Value) -> Taints:
     """Why ranks may run a loop over this value a different number of times."""
     if value.trip is not None:
         return value.trip
-    if value.tag == "expr" and value.data[0] in (
-        "call:values",
-        "call:items",
-        "call:keys",
-        "enumerate",
-        "zip",
-    ):
+    if value.tag == "expr" and value.data[0] in _PARTS_OF_MODULES:
+        return NO_TAINT
+    if value.tag == "expr" and value.data[0] in _AS_LONG:
         return union(*(trip_taint(operand) for operand in value.data[1]))
     if value.tag not in ("expr", "sym"):
         return NO_TAINT

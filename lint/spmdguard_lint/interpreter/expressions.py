@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ..traces.nodes import Branch, Event, Tree
+from ..traces.nodes import Branch, Event, Region, Tree
 from ..values.value import (
     FALSE,
     NONE,
@@ -115,7 +115,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         bounds = [evaluate(frame, b) for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
         bound_taint = union(*(b.taint for b in bounds))
         sliced = expression("slice", (receiver, *bounds))
-        if any(b.tag == "rank" for b in bounds) and any(b.tag == "world" for b in bounds):
+        if any(t.kind == "rank" for t in bound_taint):
             shard = Event(frame.place(node), "shard-slice", text_of(node), (receiver,))
             frame.out.append(shard)
         return retaint(sliced, sliced.taint, union(receiver.trip or frozenset(), bound_taint))
@@ -285,7 +285,11 @@ def _starred(frame: Frame, node: ast.Starred) -> Value:
 
 
 def _await(frame: Frame, node: ast.Await) -> Value:
-    return evaluate(frame, node.value)
+    value = evaluate(frame, node.value)
+    last = frame.out[-1] if frame.out else None
+    if isinstance(last, Region) and last.kind == "thread" and last.place == frame.place(node.value):
+        last.kind = "awaited"  # this coroutine goes on only after it: the order is that of the text
+    return value
 
 
 def _yield(frame: Frame, node: ast.Yield) -> Value:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
 
 
+GROUP = "the default process group"
+
+
 def argument_node(which: Arg, node: ast.AST | None) -> ast.expr | None:
     """The expression passed for an argument, or None."""
     if not isinstance(node, ast.Call):
@@ -85,6 +88,8 @@ def apply_fact(
         seeded = seed(frame, fact, receiver, args, kwargs)
         if seeded is not None:
             return seeded
+    if fact.event == "destroy" and frame.state is not None:
+        frame.state.set_field(GROUP, "destroyed", TRUE)
     if fact.raises_local:
         frame.out.append(Fallible(place, text, True))
     if fact.noreturn:
@@ -284,8 +289,11 @@ def result_of_fact(
         )
     if fact.result == "varying":
         return varying_value(frame, fact, name, receiver, args, kwargs, place, node, text)
-    if fact.event in ("is-initialized", "is-available"):
+    if fact.event == "is-available":
         return TRUE
+    if fact.event == "is-initialized":
+        destroyed = frame.state is not None and frame.state.field(GROUP, "destroyed") is not None
+        return symbol((name, "after destroy")) if destroyed else TRUE
     if fact.event == "world-size":
         group = argument(fact.group, args, kwargs)
         if group is None or is_default_group(group):

@@ -10,9 +10,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..names.symbols import ClassSymbol
 from ..values.value import Value
 
 if TYPE_CHECKING:
+    from ..names.classes import ClassInfo
     from ..names.functions import FunctionInfo
     from .frame import Frame
     from .machine import Machine
@@ -129,6 +131,9 @@ def find_nearby(machine: Machine, frame: Frame, receiver: Value, node: ast.Call)
     if receiver.tag not in ("sym", "expr") or not isinstance(node.func, ast.Attribute):
         return None
     name = node.func.attr
+    held = held_instance(machine, frame, node.func.value)
+    if held is not None:
+        return held.find_method(name)
     found: FunctionInfo | None = None
     for cls in frame.module.all_classes:
         method = cls.methods.get(name)
@@ -145,6 +150,25 @@ def find_nearby(machine: Machine, frame: Frame, receiver: Value, node: ast.Call)
     if name in EVERYDAY and not named_after:
         return None
     return found
+
+
+def held_instance(machine: Machine, frame: Frame, receiver: ast.expr) -> ClassInfo | None:
+    """The class of ``anything.name`` where one class of the module alone sets ``self.name = Class()``."""
+    if not isinstance(receiver, ast.Attribute):
+        return None
+    owners = [cls for cls in frame.module.all_classes if receiver.attr in cls.self_assignments]
+    if len(owners) != 1:
+        return None
+    for assignment in owners[0].self_assignments[receiver.attr]:
+        value = assignment.value
+        if value is None and isinstance(assignment.source, ast.Tuple) and assignment.index is not None:
+            elements = assignment.source.elts
+            value = elements[assignment.index] if assignment.index < len(elements) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            found = machine.resolve(frame.module, value.func.id)
+            if isinstance(found, ClassSymbol):
+                return found.info
+    return None
 
 
 def receiver_name(node: ast.expr) -> str:

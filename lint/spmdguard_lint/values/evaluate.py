@@ -204,6 +204,10 @@ def residual(value: Value, at: Valuation) -> Hashable:
         condition = truth(value.data[0], at)
         if condition is not None:
             return residual(value.data[1] if condition else value.data[2], at)
+        first, second = value.data[1:]
+        return ("ite", residual(value.data[0], at), _operand_key(first, at), _operand_key(second, at))
+    if value.tag == "tuple":
+        return ("tuple", *(_operand_key(item, at) for item in value.data))
     return value.key
 
 
