@@ -86,7 +86,7 @@ class SimulatedWorld:
         failed = [rank for rank in meetings.ended if rank.error is not None]
         first = next(iter(failed if mismatch is None else meetings.failed_before), None)
         if mismatch is not None and (first is None or not _is_verdict(first.error)):
-            raise mismatch.again() from (first and first.error)
+            raise mismatch.again() from (None if first is None else first.error)
         if first is None:
             return [rank.result for rank in meetings.ranks]
         assert first.error is not None
