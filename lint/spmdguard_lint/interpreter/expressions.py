@@ -24,6 +24,7 @@ from ..values.value import (
     symbol,
     union,
 )
+from . import assignment, attributes, calls, closures, containers, loops
 from .comparisons import NEVER_NONE, compare, fold, logic, simplify_condition, strengthen
 from .frame import Frame
 from .lookup import lookup_name
@@ -101,15 +102,11 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
-    from .attributes import read_attribute
-
     receiver = evaluate(frame, node.value)
-    return read_attribute(frame, receiver, node.attr, node)
+    return attributes.read_attribute(frame, receiver, node.attr, node)
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
-    from .containers import read_item
-
     receiver = evaluate(frame, node.value)
     if isinstance(node.slice, ast.Slice):
         bounds = [evaluate(frame, b) for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
@@ -120,7 +117,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
             frame.out.append(shard)
         return retaint(sliced, sliced.taint, union(receiver.trip or frozenset(), bound_taint))
     index = evaluate(frame, node.slice)
-    return read_item(frame, receiver, index, node)
+    return containers.read_item(frame, receiver, index, node)
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
@@ -129,9 +126,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     if operator == "%" and left.tag == "rank":
         left = strengthen(left)
     if operator == "*" and left.tag == "obj" and frame.machine.objects.info(left).kind == "list":
-        from .containers import repeated
-
-        return repeated(frame, left, right, node)
+        return containers.repeated(frame, left, right, node)
     if operator == "/" and left.tag == "extobj":
         return _path_below(left, right)
     result = expression(operator, (left, right))
@@ -237,34 +232,24 @@ def tuple_value(items: list[Value]) -> Value:
 
 
 def _display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
-    from .containers import make_display
-
-    return make_display(frame, node)
+    return containers.make_display(frame, node)
 
 
 def _comprehension(frame: Frame, node: Any) -> Value:
-    from .loops import run_comprehension
-
-    return run_comprehension(frame, node)
+    return loops.run_comprehension(frame, node)
 
 
 def _call(frame: Frame, node: ast.Call) -> Value:
-    from .calls import evaluate_call
-
-    return evaluate_call(frame, node)
+    return calls.evaluate_call(frame, node)
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
-    from .closures import lambda_value
-
-    return lambda_value(frame, node)
+    return closures.lambda_value(frame, node)
 
 
 def _named(frame: Frame, node: ast.NamedExpr) -> Value:
-    from .assignment import assign
-
     value = evaluate(frame, node.value)
-    assign(frame, node.target, value)
+    assignment.assign(frame, node.target, value)
     return value
 
 
@@ -302,9 +287,7 @@ def _yield(frame: Frame, node: ast.Yield) -> Value:
 
 def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
     if frame.yield_hook is not None and frame.state is not None:
-        from .loops import execute_for
-
-        execute_for(frame, _each_yielded(node))
+        loops.execute_for(frame, _each_yielded(node))
         return symbol(("sent", frame.place(node)))
     value = evaluate(frame, node.value)
     frame.yielded.append(value)

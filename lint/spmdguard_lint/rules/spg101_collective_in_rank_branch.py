@@ -51,7 +51,8 @@ is no automatic fix for it yet.
 ## References
 - [Chapter on collective operations,
   torch.distributed](https://docs.pytorch.org/docs/stable/distributed.html)
-- PARCOACH: P. Huchant et al., "Parallelizing and checking MPI collectives", 2018
+- PARCOACH: E. Saillard, P. Carribault and D. Barthou, "Combining static and dynamic validation of MPI
+  collective communications", IJHPCA 2014
 """
 
 from __future__ import annotations

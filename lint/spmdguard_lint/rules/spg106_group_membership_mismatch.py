@@ -116,6 +116,8 @@ def _overlap(value: Value, path: Path) -> bool:
             at = Valuation(rank, world, local)
             if reaching(path, at):
                 result = evaluate(value, at)
+                if isinstance(result, (tuple, list, range)) and len(result) == 1:
+                    continue  # a group of one needs nobody else
                 seen.add(rank if result is UNKNOWN else repr(result))
         if len(seen) > 1:
             return True

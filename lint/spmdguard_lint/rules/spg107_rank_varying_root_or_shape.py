@@ -59,10 +59,10 @@ from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
 from ..traces.divergence import group_key, variance
-from ..traces.nodes import Op
+from ..traces.nodes import Branch, Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
 from .registry import rule
-from .support_trees import WORLDS, Path, Step, finding_at, reaching, steps
+from .support_trees import WORLDS, Path, Step, every_node, finding_at, reaching, steps
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -105,6 +105,8 @@ def varies(value: Value, path: Path, *, subgroup: bool = False) -> Certainty | N
         return None if subgroup else "likely"
     if subgroup and value.tag != "rank":
         return None
+    if _by_roles(path):
+        return None
     unknown = False
     for world, local in WORLDS:
         seen = set()
@@ -120,3 +122,13 @@ def varies(value: Value, path: Path, *, subgroup: bool = False) -> Certainty | N
         if len(seen) > 1:
             return "definite"
     return "likely" if unknown and not subgroup and not any(t.kind == "group-rank" for t in taints) else None
+
+
+def _by_roles(path: Path) -> bool:
+    """Whether the other arm of some branch around makes a collective call too: the ranks' roles differ there."""
+    for node, part in path:
+        if isinstance(node, Branch) and not rank_dependent(node.condition):
+            other = node.orelse if part == "then" else node.then
+            if any(isinstance(inner, Op) and inner.kind == "collective" for inner in every_node(other)):
+                return True
+    return False

@@ -45,8 +45,8 @@ end when they like. `while True` with a `break` is judged at the `break` (SPG102
 No fix: the agreement costs a collective for each round.
 
 ## References
-- [MPI: A Message-Passing Interface Standard 4.1, section 6.14 on collective
-  correctness](https://www.mpi-forum.org/docs/)
+- [MPI: A Message-Passing Interface Standard](https://www.mpi-forum.org/docs/), chapter on collective
+  communication, section "Correctness"
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ def exchange(mine, theirs, peer):
 ```
 
 ## Known limits
+`async_op` counts where it is written as `True`; a switch in a variable is left alone.
 Judged inside one function: a handle that is returned, stored in an attribute or passed on is taken to be
 waited for elsewhere. Buffers are followed by name, in the statements between start and wait of the same
 block.
@@ -45,8 +46,8 @@ No fix: where the wait belongs decides what overlaps with what.
 
 ## References
 - [torch.distributed: synchronous and asynchronous
-operations](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)
-- MPI-CorrBench, class "MissingWait" and "Local concurrency"
+  operations](https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations)
+- The MPI Bugs Initiative (MBI): error classes "request life cycle" and "local concurrency"
 """
 
 from __future__ import annotations
@@ -159,7 +160,11 @@ def _started(value: ast.expr, starts: Starts) -> Op | None:
     if not isinstance(value, ast.Call):
         return None
     ends = value.end_lineno or 0, value.end_col_offset or 0
-    return starts.get((value.lineno, value.col_offset, *ends))
+    op = starts.get((value.lineno, value.col_offset, *ends))
+    if op is None or op.name in _ALWAYS_ASYNC:
+        return op
+    switch = next((keyword.value for keyword in value.keywords if keyword.arg == "async_op"), None)
+    return op if isinstance(switch, ast.Constant) and switch.value else None
 
 
 def _fate(name: str, rest: list[ast.stmt]) -> str:
@@ -187,6 +192,8 @@ def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> 
     for statement in rest:
         if any(_is_read(node, handle) for node in ast.walk(statement)) or _ends(statement):
             return
+        if _is_alias(statement, buffer.id):
+            continue
         used = next(_uses(statement, buffer.id, reads=op.name not in _SENDS), None)
         if used is not None:
             word = "written" if op.name in _SENDS else "used"
@@ -198,6 +205,15 @@ def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> 
             for n in ast.walk(statement)
         ):
             return
+
+
+def _is_alias(statement: ast.stmt, name: str) -> bool:
+    """``y = x``: another name for the buffer, whose contents stay untouched."""
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Name)
+        and statement.value.id == name
+    )
 
 
 def _ends(statement: ast.stmt) -> bool:

@@ -92,6 +92,9 @@ def test_right_groups_are_silent() -> None:
             if dist.get_rank() < 2:
                 dist.all_reduce(x, group=group)
 
+        def alone():
+            return dist.new_group([dist.get_rank()])
+
         def local_synchronisation(members):
             if dist.get_rank() in members:
                 return dist.new_group(members, use_local_synchronization=True)

@@ -67,6 +67,12 @@ def test_shared_roots_are_silent() -> None:
             leader = dist.get_global_rank(group, 0)
             dist.broadcast(x, src=leader, group=group)
 
+        def by_role(x, sends, peer):
+            if sends:
+                dist.broadcast(x, src=dist.get_rank())
+            else:
+                dist.broadcast(x, src=peer)
+
         def guarded(x):
             rank = dist.get_rank()
             if rank == 3:

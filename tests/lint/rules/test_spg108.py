@@ -15,7 +15,7 @@ def test_ways_to_start_a_thread() -> None:
         "threading.Thread(target=collect, args=(rows,)).start()",
         "threading.Thread(target=lambda: collect(rows)).start()",
         "threading.Timer(5, collect).start()",
-        "await asyncio.to_thread(collect, rows)",
+        "task = asyncio.create_task(asyncio.to_thread(collect, rows))",
         "Collector().start()",
     ):
         assert agree(
@@ -45,11 +45,16 @@ def test_local_work_and_own_groups_are_silent() -> None:
     """Threads may do local work, and communicate on a group of their own."""
     assert agree(
         """
+        import asyncio
         from concurrent.futures import ThreadPoolExecutor
         import torch.distributed as dist
 
         def write(rows):
             print(rows)
+
+        async def awaited(x):
+            await asyncio.to_thread(dist.all_reduce, x)
+            dist.barrier()
 
         def background(rows, group):
             dist.all_gather_object(rows, 1, group=group)

@@ -121,6 +121,20 @@ def test_waited_handles_are_silent() -> None:
     )
 
 
+def test_known_miss_switches() -> None:
+    """A handle that exists only where a variable says so is left alone."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def by_switch(x, overlap):
+            dist.all_reduce(x, async_op=overlap)
+            return x
+        """,
+        "SPG603",
+    )
+
+
 def test_known_miss_other_names() -> None:
     """A buffer under another name is not followed."""
     assert agree(
