@@ -45,7 +45,7 @@ class SimulatedWorld:
     ) -> None:
         if ranks < 1:
             raise ValueError(f"ranks must be at least 1, got {ranks!r}")
-        installed = importlib.util.find_spec("torch") is not None
+        installed = _is_installed("torch")
         if torch and not installed:
             raise ValueError("torch=True was given, but torch is not installed")
         self.ranks = ranks
@@ -122,6 +122,13 @@ class SimulatedWorld:
             meetings.scheduler.run()
             _unwind_killed(meetings, threads)
         return meetings
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def _is_verdict(error: BaseException | None) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("torch")
 
 pytest_plugins = ["pytester"]
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
 HEADER = """
 import pytest
 import torch
@@ -27,6 +30,15 @@ def run_tests(pytester: pytest.Pytester, request: pytest.FixtureRequest):
         return pytester.runpytest_inprocess(*plugin, "-p", "no:cacheprovider", "--strict-markers", *argv)
 
     return run
+
+
+def test_the_example_passes(run_tests, pytester: pytest.Pytester) -> None:
+    """The example of a user's own tests passes as it stands."""
+    for name in ("ddp_guarded.py", "ddp_unguarded.py", "test_training_simulated.py"):
+        pytester.path.joinpath(name).write_text(
+            (EXAMPLES / name).read_text(encoding="utf-8"), encoding="utf-8"
+        )
+    run_tests("", "test_training_simulated.py").assert_outcomes(passed=4)
 
 
 def test_marked_tests_run_on_every_rank_and_seed(run_tests, pytester: pytest.Pytester) -> None:
