@@ -2,8 +2,8 @@
 # one-rank-prepares-alone (SPG208)
 
 ## What it does
-Finds downloads and the unpacking of archives that one rank makes while the others go
-to the next collective, with nothing that tells them of a failure.
+Finds downloads, the unpacking of archives and programs that must succeed, which one rank starts while the
+others go to the next collective, with nothing that tells them of a failure.
 
 ## Why is this bad
 Such calls fail. The rank that makes them raises and leaves; the others are in the barrier already, and stay
@@ -123,6 +123,13 @@ class _Preparations(Walk):
         )
 
 
+def must_succeed(node: Event) -> bool:
+    """Whether a failing program raises."""
+    check = node.keywords.get("check")
+    checked = check is not None and check.tag == "const" and bool(check.data[0])
+    return checked or node.call.endswith(("check_call", "check_output"))
+
+
 def entered_call(where: Where | None) -> Call | None:
     """The outermost call inside the branch that picks the rank."""
     call: Call | None = None
@@ -137,5 +144,5 @@ def entered_call(where: Where | None) -> Call | None:
 def fetches(node: Event | Fallible) -> bool:
     """Whether a call fetches from another machine or unpacks what came from there."""
     if isinstance(node, Event):
-        return node.name == "download"
+        return node.name == "download" or (node.name == "subprocess" and must_succeed(node))
     return bool(_NAMES.search(node.text))

@@ -36,8 +36,9 @@ def make(dataset):
 ```
 
 ## Known limits
-A sampler of your own counts where its class asks for the rank and its seed is an argument named so. Seeds
-that other code sets for the generator of a sampler are not followed.
+Torch's default generator starts with the same seed in every process, so that its draws are taken for equal
+unless the code seeds it by rank or clock. A sampler of your own counts where its class asks for the rank and
+its seed is an argument named so. Seeds that other code sets for the generator of a sampler are not followed.
 
 ## Fix safety
 No fix: sharing the seed costs a collective.
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 RULE = rule(code="SPG309", name="data-split-differs", severity="warning", status="stable", page=__doc__)
 HELP = "draw the seed on one rank and broadcast it, or take it from the configuration"
 _OWN = ("rank", "group-rank", "time", "random", "environment")
-_DRAWN = ("time", "random")
+_DRAWN = ("rank", "time", "random")
 _ASKS_RANK = frozenset({"get_rank", "rank", "num_replicas", "world_size", "process_index"})
 
 
@@ -82,7 +83,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if node.name == "sampler":
                 yield from _sampler(analysis, node)
             elif node.name == "shard-slice":
-                own = reasons(node.args[0], _DRAWN)
+                own = [taint for taint in reasons(node.args[0], _DRAWN) if is_order(node.args[0])]
                 if own:
                     message = (
                         f"`{node.text}` takes a rank's share of an order that each rank draws for itself"
@@ -102,6 +103,12 @@ def _sampler(analysis: Analysis, node: Event) -> Iterable[Finding]:
             HELP,
             steps=[(taint.place, source_text(taint)) for taint in own[:2]],
         )
+
+
+def is_order(value: Value) -> bool:
+    """Whether a value is a shuffled order, and not just any drawn numbers."""
+    texts = " ".join(str(part.data[0]) for part in parts_of(value)) + " ".join(t.text for t in value.taint)
+    return any(word in texts for word in ("perm", "shuffle", "sample("))
 
 
 def takes_rank_away(seed: Value) -> bool:
@@ -136,4 +143,10 @@ def divides(analysis: Analysis, name: str) -> bool:
 
 def reasons(value: Value, kinds: tuple[str, ...]) -> list[Taint]:
     """Why a value is each rank's own."""
-    return sorted((t for t in value.taint if t.kind in kinds), key=lambda t: (t.place, t.text))
+    own = (t for t in value.taint if t.kind in kinds and not same_by_default(t))
+    return sorted(own, key=lambda t: (t.place, t.text))
+
+
+def same_by_default(taint: Taint) -> bool:
+    """Whether a number comes from torch's default generator, which starts alike in every process."""
+    return taint.kind == "random" and "torch." in taint.text

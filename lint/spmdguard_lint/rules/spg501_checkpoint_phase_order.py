@@ -59,6 +59,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..traces.files import components, file_of, writes
 from ..traces.nodes import Call, Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where, calls_of
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 RULE = rule(code="SPG501", name="checkpoint-phase-order", severity="warning", status="stable", page=__doc__)
 _WAITS = (".result()", ".wait()", ".join()", "wait_", "finish", "finalize", "synchronize", "flush")
 _STEPS = frozenset({"rename", "remove"})
+_POINTERS = ("latest", "last_checkpoint", "newest")
 _LINKS = ("symlink", "hardlink", "link(")
 
 
@@ -78,10 +80,23 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Report final steps of a checkpoint that do not wait for its save."""
     for root in reading(analysis):
         contents = root.contents
-        if any("async_save" in name for name in contents.ops) and contents.events & (_STEPS | {"write"}):
+        if any("async_save" in name for name in contents.ops) and contents.events & (
+            _STEPS | {"write", "open"}
+        ):
             walk = _Saves()
             walk.run(root.tree, "")
             yield from walk.found.values()
+
+
+def moves_pointer(node: Event) -> bool:
+    """Whether a write makes a link, or a file by whose name the newest checkpoint is found."""
+    if any(word in node.text for word in _LINKS):
+        return True
+    if node.name == "open" and not writes(node):
+        return False
+    values = [*node.args, *([node.receiver] if node.receiver is not None else [])]
+    names = [str(part) for value in values for part in components(file_of(value))]
+    return any(word in name for name in names for word in _POINTERS)
 
 
 class _Saves(Walk):
@@ -99,7 +114,7 @@ class _Saves(Walk):
         if isinstance(node, Event):
             if node.name == "wait":
                 return ""
-            step = node.name in _STEPS or (node.name == "write" and any(w in node.text for w in _LINKS))
+            step = node.name in _STEPS or (node.name in ("write", "open") and moves_pointer(node))
             if step and isinstance(state, Op):
                 self._report(node, state, where)
                 return ""

@@ -2,8 +2,8 @@
 # unsuppressed-destroy-in-handler (SPG605)
 
 ## What it does
-Finds `destroy_process_group` in an `except` clause without anything that keeps its own failure from hiding
-the error that is being handled.
+Finds `destroy_process_group` in an `except` clause, or in the `__exit__` of a context manager, without
+anything that keeps its own failure from hiding the error that is being handled.
 
 ## Why is this bad
 The rank is there because something failed, often the communication itself. Destroying the group can then
@@ -63,15 +63,18 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.contents import contents_of
-from ..traces.nodes import Event, Fallible, Node, Op, Region, Try
+from ..traces.files import parts_of
+from ..traces.nodes import Branch, Event, Fallible, Node, Op, Region, Try
 from ..traces.paths import catches_all
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
+from ..values.evaluate import Valuation, truth
 from .support_events import finding, is_default_group, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
+    from ..values.value import Value
 
 RULE = rule(
     code="SPG605", name="unsuppressed-destroy-in-handler", severity="warning", status="stable", page=__doc__
@@ -94,6 +97,13 @@ class _Destructions(Walk):
         super().__init__()
         self.found: dict[Node, Finding] = {}
 
+    def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
+        """An ``__exit__`` that asks for the exception knows that there is one."""
+        if not any(w.part == "unwinding" for w in around(where)):
+            return state
+        known = truth(node.condition, Valuation(0, 2, atoms=exception_there(node.condition)))
+        return None if known is not None and known is not holds else state
+
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Op) and node.name == "destroy_process_group" and is_default_group(node):
             clause = _clause(where)
@@ -111,18 +121,43 @@ def _clause(where: Where | None) -> Where | None:
             continue
         if w.part == "body" and any(map(catches_all, w.node.handlers)):
             return None
+        if w.part == "unwinding" and w.node.form == "with":
+            return w if fails_alone(w.node) else None
         if w.part == "handler":
             return w if contents_of(w.node.body).ops - {"init_process_group"} else None
     return None
 
 
+def exception_there(condition: Value) -> dict[Hashable, bool]:
+    """What an exception that is there makes of the parts of a condition."""
+    atoms: dict[Hashable, bool] = {}
+    for part in parts_of(condition):
+        if is_exception(part):
+            atoms[part.key] = True
+        elif part.tag == "expr" and part.data[0] in ("is", "is not") and any(map(is_exception, part.data[1])):
+            atoms[part.key] = part.data[0] == "is not"
+    return atoms
+
+
+def is_exception(value: Value) -> bool:
+    """Whether a value is what ``__exit__`` is told of the exception."""
+    name = value.data[0] if value.tag == "sym" else None
+    return isinstance(name, tuple) and name[:1] == ("exc-type",)
+
+
+def fails_alone(node: Try) -> bool:
+    """Whether the block of a with statement communicates and may fail on one rank."""
+    contents = contents_of(node.body)
+    return contents.io and bool(contents.ops - {"init_process_group"})
+
+
 def _report(node: Op, clause: Where, where: Where | None) -> Finding:
-    assert clause.handler is not None
+    caught = f"`{clause.handler.text}`" if clause.handler is not None else "the exit of a with block"
     return finding(
         RULE,
         node,
-        f"`{node.text}` in `{clause.handler.text}` may raise or block, and hide the error that is handled",
+        f"`{node.text}` in {caught} may raise or block, and hide the error that is handled",
         "wrap it in `contextlib.suppress(Exception)`, once the error is written, or use `spmdguard.run`",
-        steps=[(clause.handler.place, f"`{clause.handler.text}` has caught the error that matters")],
+        steps=[(clause.node.place, "the error that matters leaves this block")],
         where=where,
     )

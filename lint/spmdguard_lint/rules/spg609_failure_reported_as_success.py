@@ -151,8 +151,11 @@ class _Exits(Walk):
 
     def jump(self, node: Jump, state: Hashable, where: Where | None) -> Hashable:
         if node.kind == "exit" and is_success(node.value) and node not in self.found:
-            clause = next((w for w in around(where) if w.part == "handler"), None)
-            if clause is not None and clause.handler is not None and self._matters(clause, state):
+            clause = next((w for w in around(where) if w.part in ("handler", "unwinding")), None)
+            if clause is not None and clause.part == "unwinding":
+                message = f"`{node.text}` in `finally` ends a rank with status 0, whatever has failed"
+                self.found[node] = finding(RULE, node, message, HELP_CLAUSE, where=where)
+            elif clause is not None and clause.handler is not None and self._matters(clause, state):
                 message = f"`{node.text}` in `{clause.handler.text}` ends a rank that failed with status 0"
                 step = (clause.handler.place, f"`{clause.handler.text}` has caught an error of this rank")
                 self.found[node] = finding(RULE, node, message, HELP_CLAUSE, steps=[step], where=where)

@@ -2,7 +2,7 @@
 # device-count-as-world-size (SPG706)
 
 ## What it does
-Finds groups whose world size is the number of devices of this host, while the rank is the launcher's.
+Finds groups and samplers whose size is the number of devices of this host, while the rank is the launcher's.
 
 ## Why is this bad
 On one host with one process per device the two are equal, and the program works. On two hosts every host
@@ -68,21 +68,37 @@ RULE = rule(
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report init calls with the launcher's rank and a host's number of devices."""
     for root in reading(analysis):
-        if not {"init", "device-count"} <= root.contents.events:
+        events = root.contents.events
+        if "device-count" not in events or not events & {"init", "sampler"}:
             continue
         for node in every_node(root.tree):
-            if not isinstance(node, Event) or node.name != "init":
-                continue
-            world, rank = argument(node, 3, "world_size"), argument(node, 4, "rank")
-            if world is None or rank is None or not is_device_count(world):
-                continue
-            if any(part.tag == "rank" for part in parts_of(rank)) and launched(rank):
+            if isinstance(node, Event) and (joins(node) or divides(node)):
                 yield finding(
                     RULE,
                     node,
                     f"`{node.text}` takes the number of devices of this host for the size of the whole job",
-                    "leave out `rank` and `world_size`: the launcher's environment has both",
+                    "leave it out: the launcher's environment has both rank and world size",
                 )
+
+
+def joins(node: Event) -> bool:
+    """Whether a group is made for a launcher's rank, as large as this host."""
+    if node.name != "init":
+        return False
+    world, rank = argument(node, 3, "world_size"), argument(node, 4, "rank")
+    if world is None or rank is None or not is_device_count(world) or not launched(rank):
+        return False
+    return any(part.tag in ("rank", "local_rank") for part in parts_of(rank))
+
+
+def divides(node: Event) -> bool:
+    """Whether a sampler divides the data among the devices of this host, while the job has more ranks."""
+    if not node.call.endswith("DistributedSampler"):
+        return False
+    shares, rank = argument(node, 1, "num_replicas"), argument(node, 2, "rank")
+    if shares is None or rank is None or not is_device_count(shares):
+        return False
+    return any(part.tag == "rank" for part in parts_of(rank)) and launched(rank)
 
 
 def launched(rank: Value) -> bool:

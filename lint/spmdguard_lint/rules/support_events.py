@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding, RuleInfo, TrailStep
+from ..traces.contents import contents_of
 from ..traces.divergence import group_key
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try
@@ -108,13 +109,18 @@ def is_loop(where: Where) -> bool:
     return isinstance(where.node, Loop) and where.part == "body"
 
 
+def catches_here(node: Try) -> bool:
+    """Whether a try is there for what may fail, and does not skip collectives when it does."""
+    return bool(node.handlers) and not contents_of(node.body).ops
+
+
 def cared_for(where: Where | None) -> bool:
     """Whether an error is kept for later, caught, or part of handling another one."""
     for w in around(where):
         if isinstance(w.node, Region) and w.node.kind in ("deferred", "thread"):
             return True
         if isinstance(w.node, Try) and (
-            w.part in ("handler", "unwinding") or (w.part == "body" and w.node.handlers)
+            w.part in ("handler", "unwinding") or (w.part == "body" and catches_here(w.node))
         ):
             return True
     return False

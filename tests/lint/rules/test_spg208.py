@@ -107,3 +107,46 @@ def test_miss_all_ranks() -> None:
         """,
         "SPG208",
     )
+
+
+def test_program_that_must_succeed() -> None:
+    """A program that raises when it fails, started by one rank."""
+    assert agree(
+        """
+        import subprocess
+
+        import torch.distributed as dist
+
+        def copy(command):
+            if dist.get_rank() == 0:
+                subprocess.run(command, check=True)  # SPG208
+            dist.barrier()
+
+        def tolerant(command):
+            if dist.get_rank() == 0:
+                subprocess.run(command)
+            dist.barrier()
+        """,
+        "SPG208",
+    )
+
+
+def test_catch_around_everything() -> None:
+    """A clause around the whole run does not help the ranks that wait."""
+    assert agree(
+        """
+        import urllib.request
+
+        import torch.distributed as dist
+
+        def main(url):
+            try:
+                if dist.get_rank() == 0:
+                    urllib.request.urlretrieve(url, "x")  # SPG208
+                dist.barrier()
+            except Exception as error:
+                print(error)
+                raise
+        """,
+        "SPG208",
+    )

@@ -162,3 +162,44 @@ def test_miss_generator_object() -> None:
         """,
         "SPG309",
     )
+
+
+def test_contiguous_share() -> None:
+    """A contiguous share of an order of its own, but not of other drawn numbers."""
+    assert agree(
+        """
+        import numpy as np
+        import torch.distributed as dist
+
+        def mine(count, size):
+            rank = dist.get_rank()
+            order = np.random.permutation(count)
+            return order[rank * size : (rank + 1) * size]  # SPG309
+
+        def noise(count, size):
+            rank = dist.get_rank()
+            values = np.random.rand(count)
+            return values[rank * size : (rank + 1) * size]
+        """,
+        "SPG309",
+    )
+
+
+def test_default_generator_of_torch() -> None:
+    """Torch's default generator starts alike everywhere, until the code seeds it by rank."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def alike(count):
+            order = torch.randperm(count)
+            return order[dist.get_rank() :: dist.get_world_size()]
+
+        def apart(count):
+            torch.manual_seed(dist.get_rank())
+            order = torch.randperm(count)
+            return order[dist.get_rank() :: dist.get_world_size()]  # SPG309
+        """,
+        "SPG309",
+    )

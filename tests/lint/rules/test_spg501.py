@@ -83,8 +83,8 @@ def test_waited_for() -> None:
     )
 
 
-def test_miss_pointer_file() -> None:
-    """Known miss: a pointer that is a text file."""
+def test_pointer_file() -> None:
+    """The pointer may be a text file, known by its name."""
     assert agree(
         """
         import os
@@ -95,7 +95,22 @@ def test_miss_pointer_file() -> None:
 
         def save(state, folder):
             dcp.async_save(state, checkpoint_id=folder)
-            with open("latest.txt", "w") as out:
+            with open("latest.txt", "w") as out:  # SPG501
+                out.write(folder)
+        """,
+        "SPG501",
+    )
+
+
+def test_miss_pointer_of_another_name() -> None:
+    """Known miss: a pointer file whose name does not tell."""
+    assert agree(
+        """
+        import torch.distributed.checkpoint as dcp
+
+        def save(state, folder):
+            dcp.async_save(state, checkpoint_id=folder)
+            with open("resume_from.txt", "w") as out:
                 out.write(folder)
         """,
         "SPG501",

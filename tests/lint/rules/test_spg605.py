@@ -96,3 +96,41 @@ def test_miss_unknown_body() -> None:
         """,
         "SPG605",
     )
+
+
+def test_exit_of_a_with_block() -> None:
+    """An `__exit__` that destroys whatever happened is reported, one that asks is not."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Always:
+            def __enter__(self):
+                dist.init_process_group("gloo")
+
+            def __exit__(self, kind, value, trace):
+                dist.destroy_process_group()  # SPG605
+
+        class Asks:
+            def __enter__(self):
+                dist.init_process_group("gloo")
+
+            def __exit__(self, kind, value, trace):
+                if kind is None:
+                    dist.destroy_process_group()
+
+        def train(path, total):
+            with open(path) as source:
+                dist.all_reduce(total)
+                return source.read()
+
+        def always(path, total):
+            with Always():
+                train(path, total)
+
+        def asks(path, total):
+            with Asks():
+                train(path, total)
+        """,
+        "SPG605",
+    )

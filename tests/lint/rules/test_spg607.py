@@ -129,3 +129,22 @@ def test_miss_failed_elsewhere() -> None:
         """,
         "SPG607",
     )
+
+
+def test_block_of_another_tracker() -> None:
+    """A with block of another tracker's run ends it as well."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import raise_if_deferred_error
+
+        def main(total):
+            with wandb.init(project="x") as run:  # SPG607
+                dist.all_reduce(total)
+                run.log({"a": 1})
+            dist.destroy_process_group()
+            raise_if_deferred_error()
+        """,
+        "SPG607",
+    )

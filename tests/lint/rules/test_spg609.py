@@ -166,3 +166,24 @@ def test_miss_status_in_a_variable() -> None:
         """,
         "SPG609",
     )
+
+
+def test_finally_block() -> None:
+    """An exit in a finally block turns every failure into success."""
+    assert agree(
+        """
+        import sys
+
+        import torch.distributed as dist
+
+        def main(total):
+            dist.init_process_group("gloo")
+            try:
+                dist.all_reduce(total)
+            finally:
+                sys.exit(0)  # SPG609
+
+        main(None)
+        """,
+        "SPG609",
+    )

@@ -61,3 +61,19 @@ def test_miss_url() -> None:
         """,
         "SPG706",
     )
+
+
+def test_sampler_of_the_whole_job() -> None:
+    """A sampler that divides among the devices of this host."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler
+
+        def make(data):
+            size = torch.cuda.device_count()
+            return DistributedSampler(data, num_replicas=size, rank=dist.get_rank())  # SPG706
+        """,
+        "SPG706",
+    )
