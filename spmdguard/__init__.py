@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from spmdguard.latch import resume_communication
     from spmdguard.lifecycle import Run, destroy_process_group, run
     from spmdguard.process import barrier, is_main_process, main_process_first
+    from spmdguard.reporters import (
+        ContextReporter,
+        MLflowReporter,
+        Reporter,
+        ReporterGroup,
+        WandbReporter,
+        WriterReporter,
+    )
     from spmdguard.stop import StopReason, stop_reason, sync_should_stop
 
 __version__ = "0.1.0"
@@ -48,6 +56,14 @@ _ROOMS = {
     "latch": ("resume_communication",),
     "lifecycle": ("Run", "destroy_process_group", "run"),
     "process": ("barrier", "is_main_process", "main_process_first"),
+    "reporters": (
+        "ContextReporter",
+        "MLflowReporter",
+        "Reporter",
+        "ReporterGroup",
+        "WandbReporter",
+        "WriterReporter",
+    ),
     "stop": ("StopReason", "stop_reason", "sync_should_stop"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
@@ -55,14 +71,20 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "CollectiveInRankLocalError",
     "CommunicationBroken",
+    "ContextReporter",
     "ExitCode",
+    "MLflowReporter",
     "OtherRanksFailed",
     "RanksMissing",
     "RanksOutOfStep",
+    "Reporter",
+    "ReporterGroup",
     "Run",
     "SpmdguardError",
     "StopReason",
     "TeardownTimeout",
+    "WandbReporter",
+    "WriterReporter",
     "__version__",
     "barrier",
     "collective",

@@ -198,13 +198,14 @@ def differ_in_step() -> None:
     spmdguard.destroy_process_group()
 
 
-def look(directory: str, private: bool = False) -> None:
-    """Every rank looks; with ``private``, each in a file system of its own."""
-    rank = start_gloo(20)
-    if private and rank == 1:
-        os.chdir("elsewhere")
+def look(directory: str, hidden_from: int = -1) -> None:
+    """Every rank looks; one may not see the folder."""
+    from spmdguard.checkpoint import files
+
+    if start_gloo(20) == hidden_from:
+        files.look_for = lambda path: False
     try:
-        found = spmdguard.latest_checkpoint(directory, wait_timeout=1.0)
+        found = spmdguard.latest_checkpoint(directory, wait_timeout=0.3)
         say(found and found.name)
     except (OSError, spmdguard.OtherRanksFailed) as error:
         say(type(error).__name__, str(error).splitlines()[0])
