@@ -81,11 +81,6 @@ def call_method(
     spread: bool = False,
 ) -> Value:
     """``receiver.name(...)``."""
-    from .attributes import read_attribute
-    from .containers import call_container_method
-    from .facts_apply import apply_fact
-    from .library import call_unknown_method
-
     tag = receiver.tag
     if tag == "ite" and receiver.size < 16 and _worth_splitting(receiver):
         return _call_each(
@@ -97,20 +92,28 @@ def call_method(
     if tag == "obj":
         info = frame.machine.objects.info(receiver)
         if info.kind != "instance":
+            from .containers import call_container_method
+
             return call_container_method(frame, receiver, name, args, kwargs, node)
     if tag == "extobj":
         fact = facts.method(receiver.data[0], name)
         if fact is not None:
+            from .facts_apply import apply_fact
+
             return apply_fact(frame, fact, f"{receiver.data[0]}.{name}", receiver, args, kwargs, node)
         payload = receiver.data[2]
         if payload is not None and payload.tag in ("obj", "extobj"):
             return call_method(frame, payload, name, args, kwargs, node, spread=spread)
     if tag in ("ext", "module", "class", "obj", "super"):
+        from .attributes import read_attribute
+
         function = read_attribute(frame, receiver, name, node.func)
         if function.tag not in ("sym", "expr"):
             return call_value(frame, function, args, kwargs, node, spread=spread)
         if tag in ("ext", "module"):
             return call_value(frame, function, args, kwargs, node, spread=spread)
+    from .library import call_unknown_method
+
     return call_unknown_method(frame, receiver, name, args, kwargs, node)
 
 
@@ -149,9 +152,6 @@ def call_value(
     property_read: bool = False,
 ) -> Value:
     """Call a value."""
-    from .facts_apply import apply_fact
-    from .library import call_external
-
     tag = function.tag
     if tag == "func":
         info, closure, receiver = function.data
@@ -161,12 +161,16 @@ def call_value(
     if tag == "class":
         return instantiate(frame, function.data[0], args, kwargs, node, spread=spread)
     if tag == "ext":
+        from .library import call_external
+
         return call_external(frame, function.data[0], args, kwargs, node, spread=spread)
     if tag == "bound":
         receiver, name = function.data
         if receiver.tag == "extobj":
             fact = facts.method(receiver.data[0], name)
             if fact is not None:
+                from .facts_apply import apply_fact
+
                 return apply_fact(frame, fact, f"{receiver.data[0]}.{name}", receiver, args, kwargs, node)
         return _call_inherited(frame, receiver, name, args, kwargs, node)
     if tag == "partial":

@@ -21,7 +21,6 @@ from ..values.value import (
     symbol,
     union,
 )
-from . import expressions, library
 from .frame import Frame
 
 REST = "*"
@@ -29,19 +28,21 @@ REST = "*"
 
 def make_display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
     """A list, set or dict display."""
+    from .expressions import evaluate
+
     kind = {ast.List: "list", ast.Set: "set", ast.Dict: "dict"}[type(node)]
     fields: dict[str, Value] = {}
     trip: Taints = NO_TAINT
     if isinstance(node, ast.Dict):
         for key_node, value_node in zip(node.keys, node.values, strict=True):
-            value = expressions.evaluate(frame, value_node)
-            key = expressions.evaluate(frame, key_node) if key_node is not None else NONE
+            value = evaluate(frame, value_node)
+            key = evaluate(frame, key_node) if key_node is not None else NONE
             name = repr(key.data[0]) if is_const(key) and key_node is not None else REST
             fields[name] = value
             trip = union(trip, key.taint)
     else:
         for index, item in enumerate(node.elts):
-            value = expressions.evaluate(frame, item)
+            value = evaluate(frame, item)
             name = REST if isinstance(item, ast.Starred) or kind == "set" else str(index)
             fields[name] = _merged(fields.get(name), value)
             if isinstance(item, ast.Starred):
@@ -118,7 +119,9 @@ def frozen(frame: Frame, value: Value) -> Value:
     fields = fields_of(frame, value)
     names = [str(position) for position in range(len(fields))]
     if all(name in fields for name in names):
-        return expressions.tuple_value([fields[name] for name in names])
+        from .expressions import tuple_value
+
+        return tuple_value([fields[name] for name in names])
     taint = union(value.taint, value.trip or NO_TAINT, *(item.taint for item in fields.values()))
     return symbol(("contents", value.data[0]), frozenset(t for t in taint if t.kind != "order"))
 
@@ -138,7 +141,9 @@ def joined(values: list[Value]) -> Value | None:
 def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) -> Value:
     """``receiver[index]``."""
     if receiver.tag == "ext" and receiver.data[0] == "os.environ":
-        return library.environment_value(frame, index, node)
+        from .library import environment_value
+
+        return environment_value(frame, index, node)
     if receiver.tag == "tuple" and is_const(index) and isinstance(index.data[0], int):
         position = index.data[0]
         if -len(receiver.data) <= position < len(receiver.data):
@@ -236,6 +241,8 @@ def call_container_method(
     if name == "clear":
         frame.live.heap[receiver.data[0]] = {}
         return NONE
+    from .library import call_unknown_method
+
     if name == "sort" and frame.state is not None:
         frame.state.heap[receiver.data[0]] = {key: _ordered(item) for key, item in fields.items()}
     if name in ("sort", "reverse"):
@@ -244,7 +251,7 @@ def call_container_method(
     result = expression(f"call:{name}", [receiver, *([everything] if everything else []), *args])
     if frame.machine.objects.info(receiver).kind in ("list", "dict", "set"):
         return result
-    return library.call_unknown_method(frame, receiver, name, args, kwargs, node)
+    return call_unknown_method(frame, receiver, name, args, kwargs, node)
 
 
 def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], node: ast.AST) -> Value:
@@ -252,8 +259,10 @@ def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], no
     trip = receiver.trip
     if name == "copy":
         return allocate(frame, frame.machine.objects.info(receiver).kind, dict(fields), trip, node)
+    from .expressions import tuple_value
+
     key = symbol(("key", receiver.data[0]))
-    element = {"items": expressions.tuple_value([key, item]), "keys": key}.get(name, item)
+    element = {"items": tuple_value([key, item]), "keys": key}.get(name, item)
     kind = "set" if frame.machine.objects.info(receiver).kind == "set" else "list"
     return allocate(frame, kind, {REST: element}, trip, node)
 
@@ -369,6 +378,8 @@ def _integral(value: Value) -> bool:
 
 
 def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
+    from .expressions import tuple_value
+
     place = frame.place(node)
     operator, operands = value.data
     if operator == "range":
@@ -376,9 +387,9 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
         step = operands[2].taint if len(operands) > 2 else NO_TAINT
         return symbol(("index", place), union(start, step))
     if operator == "enumerate" and operands:
-        return expressions.tuple_value([symbol(("index", place)), element_of(frame, operands[0], node)])
+        return tuple_value([symbol(("index", place)), element_of(frame, operands[0], node)])
     if operator == "zip":
-        return expressions.tuple_value([element_of(frame, operand, node) for operand in operands])
+        return tuple_value([element_of(frame, operand, node) for operand in operands])
     if operator in ("list", "tuple", "iter", "reversed", "sorted", "slice") and operands:
         item = element_of(frame, operands[0], node)
         extra = union(*(o.taint for o in operands[1:])) if len(operands) > 1 else NO_TAINT
@@ -422,23 +433,10 @@ def _last_name(node: ast.expr | None) -> str:
 
 
 _AS_LONG = frozenset(
-    {
-        "call:values",
-        "call:items",
-        "call:keys",
-        "enumerate",
-        "zip",
-        "sorted",
-        "list",
-        "tuple",
-        "iter",
-        "reversed",
-    }
+    {"call:values", "call:items", "call:keys", "enumerate", "zip", "sorted", "list", "tuple", "iter", "reversed"}
 )
 _PARTS_OF_MODULES = frozenset(
-    f"call:{name}{what}"
-    for name in ("", "named_")
-    for what in ("parameters", "buffers", "modules", "children")
+    f"call:{name}{what}" for name in ("", "named_") for what in ("parameters", "buffers", "modules", "children")
 )
 
 

@@ -24,7 +24,6 @@ from ..values.value import (
     symbol,
     union,
 )
-from . import assignment, attributes, calls, closures, containers, loops
 from .comparisons import NEVER_NONE, compare, fold, logic, simplify_condition, strengthen
 from .frame import Frame
 from .lookup import lookup_name
@@ -102,11 +101,15 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+    from .attributes import read_attribute
+
     receiver = evaluate(frame, node.value)
-    return attributes.read_attribute(frame, receiver, node.attr, node)
+    return read_attribute(frame, receiver, node.attr, node)
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+    from .containers import read_item
+
     receiver = evaluate(frame, node.value)
     if isinstance(node.slice, ast.Slice):
         bounds = [evaluate(frame, b) for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
@@ -117,7 +120,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
             frame.out.append(shard)
         return retaint(sliced, sliced.taint, union(receiver.trip or frozenset(), bound_taint))
     index = evaluate(frame, node.slice)
-    return containers.read_item(frame, receiver, index, node)
+    return read_item(frame, receiver, index, node)
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
@@ -126,7 +129,9 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     if operator == "%" and left.tag == "rank":
         left = strengthen(left)
     if operator == "*" and left.tag == "obj" and frame.machine.objects.info(left).kind == "list":
-        return containers.repeated(frame, left, right, node)
+        from .containers import repeated
+
+        return repeated(frame, left, right, node)
     if operator == "/" and left.tag == "extobj":
         return _path_below(left, right)
     result = expression(operator, (left, right))
@@ -232,24 +237,35 @@ def tuple_value(items: list[Value]) -> Value:
 
 
 def _display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
-    return containers.make_display(frame, node)
+    from .containers import make_display
+
+    return make_display(frame, node)
 
 
 def _comprehension(frame: Frame, node: Any) -> Value:
-    return loops.run_comprehension(frame, node)
+    from .loops import run_comprehension
+
+    return run_comprehension(frame, node)
 
 
 def _call(frame: Frame, node: ast.Call) -> Value:
-    return calls.evaluate_call(frame, node)
+    from .calls import evaluate_call
+
+    _HANDLERS[ast.Call] = evaluate_call  # the rooms import each other: bound at the first call
+    return evaluate_call(frame, node)
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
-    return closures.lambda_value(frame, node)
+    from .closures import lambda_value
+
+    return lambda_value(frame, node)
 
 
 def _named(frame: Frame, node: ast.NamedExpr) -> Value:
+    from .assignment import assign
+
     value = evaluate(frame, node.value)
-    assignment.assign(frame, node.target, value)
+    assign(frame, node.target, value)
     return value
 
 
@@ -287,7 +303,9 @@ def _yield(frame: Frame, node: ast.Yield) -> Value:
 
 def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
     if frame.yield_hook is not None and frame.state is not None:
-        loops.execute_for(frame, _each_yielded(node))
+        from .loops import execute_for
+
+        execute_for(frame, _each_yielded(node))
         return symbol(("sent", frame.place(node)))
     value = evaluate(frame, node.value)
     frame.yielded.append(value)

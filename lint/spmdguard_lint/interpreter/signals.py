@@ -10,7 +10,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..values.value import Taint, Value, symbol
-from . import calls
 from .frame import Frame
 from .state import join
 
@@ -23,13 +22,15 @@ _CALLABLE = frozenset({"func", "wrapped", "bound", "partial"})
 
 def install(frame: Frame, handler: Value, node: ast.AST, text: str) -> None:
     """``signal.signal(number, handler)``: from now on the handler may have run."""
+    from .calls import call_value
+
     if handler.tag not in _CALLABLE or frame.state is None:
         return
     place = frame.place(node)
     before = frame.state.copy()
     arguments = [symbol(("signal-number", place)), symbol(("signal-frame", place))]
     with frame.collecting():
-        calls.call_value(frame, handler, arguments, {}, node)
+        call_value(frame, handler, arguments, {}, node)
     came = symbol(("signal", place), frozenset({Taint("signal", place, text)}))
     frame.state = join(frame.state, before, came)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ..facts import lookup as facts
 from ..traces.nodes import Region
 from ..values.value import NONE, Value
-from . import attributes, calls
 from .expressions import text_of
 from .frame import Frame
 
@@ -33,17 +32,21 @@ def started(frame: Frame, cls: ClassInfo, receiver: Value, name: str, node: ast.
     method = cls.find_method("run") if name == "start" else None
     if method is None or not any(facts.canonical(base) == _THREAD for base in cls.external_bases()):
         return False
-    run(frame, attributes.bound_method(frame, method, receiver), [], node)
+    from .attributes import bound_method
+
+    run(frame, bound_method(frame, method, receiver), [], node)
     return True
 
 
 def run(frame: Frame, target: Value, args: list[Value], node: ast.AST) -> None:
     """Read a function that runs in another thread; the state here does not change."""
+    from .calls import call_value
+
     if target.tag not in _CALLABLE or frame.state is None:
         return
     before = frame.state.copy()
     with frame.collecting() as nodes:
-        calls.call_value(frame, target, args, {}, node)
+        call_value(frame, target, args, {}, node)
     frame.state = before
     if nodes:
         frame.out.append(Region(frame.place(node), "thread", nodes, text_of(node)))

@@ -172,7 +172,13 @@ def _instance_manager(frame: Frame, manager: Value, node: ast.expr, body: Callab
         context = Value("context", (manager.data[0], fact, manager, ()), key=("context", frame.place(node)))
         _library_manager(frame, context, node, body)
         return
-    body(manager)
+    end = facts.method(manager.data[0], "finish")
+    if end is None or end.event != "tracker-end":
+        body(manager)
+        return
+    with frame.collecting() as nodes:
+        body(manager)
+    frame.out.append(Region(frame.place(node), "tracker-start", nodes, text_of(node)))
 
 
 def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
