@@ -58,7 +58,7 @@ def _merged(old: Value | None, new: Value) -> Value:
 
 def allocate(frame: Frame, kind: str, fields: dict[str, Value], trip: Taints | None, node: ast.AST) -> Value:
     """A fresh container at an allocation site."""
-    object_id = (kind, frame.place(node), len(frame.machine.stack))
+    object_id = (kind, frame.place(node), frame.nesting)
     value = frame.machine.objects.make(object_id, kind, trip=trip)
     if frame.state is not None:
         frame.state.heap[object_id] = fields

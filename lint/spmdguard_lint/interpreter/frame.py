@@ -89,6 +89,11 @@ class Frame:
         return self.state if self.state is not None else State({}, {})
 
     @property
+    def nesting(self) -> int:
+        """How often this function is being followed at once: tells the objects of a recursion apart."""
+        return self.machine.stack.count(self.function) if self.function is not None else 0
+
+    @property
     def reachable(self) -> bool:
         """Whether control can come here."""
         return self.state is not None

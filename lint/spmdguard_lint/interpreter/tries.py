@@ -63,23 +63,24 @@ def execute_try(frame: Frame, node: Any) -> None:
         frame.out.append(Try(place, body, handlers, orelse, final))
 
 
-_DETERMINISTIC = frozenset(
+_ONE_RANK = frozenset(
     [
-        "ImportError",
-        "ModuleNotFoundError",
-        "AttributeError",
-        "TypeError",
-        "NotImplementedError",
-        "NameError",
-        "KeyError",
-        "ValueError",
-        "IndexError",
-        "UnicodeError",
-        "UnicodeDecodeError",
-        "TemplateError",
-        "AssertionError",
-        "StopIteration",
-        "ZeroDivisionError",
+        "",
+        "BaseException",
+        "Exception",
+        "RuntimeError",
+        "OutOfMemoryError",
+        "OSError",
+        "IOError",
+        "EOFError",
+        "FileNotFoundError",
+        "FileExistsError",
+        "PermissionError",
+        "ConnectionError",
+        "TimeoutError",
+        "HTTPError",
+        "JSONDecodeError",
+        "UnpicklingError",
     ]
 )
 
@@ -87,9 +88,9 @@ _DETERMINISTIC = frozenset(
 def _certainty(node: Any, body: Tree) -> str:
     """How likely one rank alone comes into a handler: an import that fails, fails on every rank alike."""
     names = [name for clause in node.handlers for name in handler_names(clause.type) or ("Exception",)]
-    if all(name in _DETERMINISTIC for name in names) and not _varies(body):
-        return "possible"
-    return "likely"
+    if any(name in _ONE_RANK for name in names) or _varies(body):
+        return "likely"
+    return "possible"
 
 
 def _varies(body: Tree) -> bool:

@@ -32,10 +32,11 @@ def matched(
     if not by_rank and not atoms:
         return False
     worlds = worlds_for(condition)
+    shared = _shared_conditions(condition) if by_rank else []
     for nodes, k in candidate.chain:
         if len(nodes) <= 1 and nodes and nodes[0] is candidate.node and not by_rank:
             continue
-        if _same_for_all(nodes, k, atoms, by_rank, quiet, worlds):
+        if _same_for_all(nodes, k, atoms, by_rank, quiet, worlds, shared):
             if verdicts is not None and key is not None and k.calls == candidate.k.calls:
                 verdicts.safe.add(key)
             return True
@@ -49,20 +50,40 @@ def _same_for_all(
     by_rank: bool,
     quiet: Reader,
     worlds: list[tuple[int, int, tuple[int, ...]]],
+    shared: list[Hashable],
 ) -> bool:
     for world, local, ranks in worlds if by_rank else worlds[:1]:
-        seen: set[int] = set()
-        for rank in ranks if by_rank else (0,):
-            for truths in product((True, False), repeat=len(atoms)):
-                reader = _reader_at(quiet, rank, world, local, tuple(zip(atoms, truths, strict=True)))
-                if quiet.left <= 0:
-                    return False
-                before = reader.left
-                seen.add(reader.read(nodes, k))
-                quiet.left -= before - reader.left
-                if len(seen) > 1:
-                    return False
+        for agreed in product((True, False), repeat=len(shared)):
+            common = tuple(zip(shared, agreed, strict=True))
+            seen: set[int] = set()
+            for rank in ranks if by_rank else (0,):
+                for truths in product((True, False), repeat=len(atoms)):
+                    known = (*common, *zip(atoms, truths, strict=True))
+                    reader = _reader_at(quiet, rank, world, local, known)
+                    if quiet.left <= 0:
+                        return False
+                    before = reader.left
+                    seen.add(reader.read(nodes, k))
+                    quiet.left -= before - reader.left
+                    if len(seen) > 1:
+                        return False
     return True
+
+
+def _shared_conditions(condition: Value, limit: int = 2) -> list[Hashable]:
+    """Conditions that hold on all ranks or on none and choose between ranks (``local_rank if local else rank``)."""
+    found: list[Hashable] = []
+    stack = [condition]
+    while stack:
+        value = stack.pop()
+        if value.tag == "ite":
+            chooser = value.data[0]
+            if not chooser.taint and chooser.tag != "const" and chooser.key not in found:
+                found.append(chooser.key)
+            stack.extend(value.data)
+        elif value.tag == "expr":
+            stack.extend(value.data[1])
+    return found[:limit]
 
 
 def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
