@@ -70,6 +70,7 @@ from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree
 from ..traces.terms import subtrees
 from ..values.value import Place
 from .support import from_divergence
+from .support_claims import owner
 from .support_events import comes_from, counts, finding, reading
 
 if TYPE_CHECKING:
@@ -91,7 +92,11 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     ]
     asked = verdict_places(analysis)
     decided = {place for _, around in loops for seen in around for place in seen.decided}
-    own = [d for d in analysis.divergences if is_local_verdict(d, asked, decided)]
+    own = [
+        d
+        for d in analysis.divergences
+        if owner(d) == RULE.code or is_local_verdict(d, asked, decided)
+    ]
     for divergence in own:
         message = f"`{divergence.condition_text}` is this rank's own verdict: the other ranks go on"
         yield replace(from_divergence(RULE, divergence, message, HELP), severity="error")

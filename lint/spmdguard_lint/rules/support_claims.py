@@ -49,6 +49,8 @@ def owner(divergence: Divergence) -> str:
     if shape == "exit":
         if divergence.jump is not None and divergence.jump.kind == "raise":
             return "SPG205"
+        if is_stop_flag(divergence):
+            return "SPG301"
         return "SPG102" if by_rank or kind in ("data", "exception") else _BY_KIND.get(kind, "SPG102")
     if not by_rank:
         return _BY_KIND.get(kind, "SPG305")
@@ -57,6 +59,14 @@ def owner(divergence: Divergence) -> str:
     if divergence.form in ("short-circuit", "ternary"):
         return "SPG105"
     return "SPG104" if divergence.through_call else "SPG101"
+
+
+def is_stop_flag(divergence: Divergence) -> bool:
+    """Whether a loop is left by a flag that an exception on this rank has set: a stop that nobody agreed on."""
+    if divergence.jump is None or divergence.jump.kind != "break":
+        return False
+    flag = divergence.condition_text.removeprefix("not ").replace(".", "").replace("_", "")
+    return flag.isalnum() and any(taint.kind == "exception" for taint in divergence.taints)
 
 
 def about_membership(divergence: Divergence) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .terms import Terms
 
 MAX_LINES = 6
+NEXT_ROUND = "next round of the loop"
 
 
 def lines(terms: Terms, term: int) -> tuple[str, ...]:
@@ -26,7 +27,7 @@ def lines(terms: Terms, term: int) -> tuple[str, ...]:
             found.append("in a loop:")
             term = item[2]
         elif kind == "next":
-            found.append("next round of the loop")
+            found.append(NEXT_ROUND)
             break
         elif kind == "break":
             found.append("leaves the loop")

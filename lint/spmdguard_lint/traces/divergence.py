@@ -10,11 +10,12 @@ Cost: one reading of the tree per root; one more per valuation only where a dive
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint
-from .columns import lines
+from .columns import NEXT_ROUND, lines
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched
@@ -173,6 +174,13 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         if remote and not any(per_host(step.condition) for step in nested):
             taints = tuple(t._replace(certainty="possible") for t in taints)
         skipped = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
+        if skipped is None:
+            skipped = _next_round(candidate, quiet)
+            if skipped is not None:
+                others = tuple(
+                    f"next round: {skipped.text}  (line {skipped.place.row})" if line == NEXT_ROUND else line
+                    for line in others
+                )
     else:
         assert op is not None
         shown = anchor(op, calls)
@@ -196,6 +204,15 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         implicit=bool(op is not None and op.implicit),
         regions=candidate.k.regions,
     )
+
+
+def _next_round(candidate: Candidate, quiet: Reader) -> Op | None:
+    """The first operation of the loop that a rank leaves or goes on with."""
+    for (body, _), (around, _) in itertools.pairwise(candidate.chain):
+        for node in around:
+            if isinstance(node, Loop) and node.body is body:
+                return first_op(body, quiet)[0]
+    return None
 
 
 def _loop_divergence(candidate: Candidate, node: Loop, terms: Terms, quiet: Reader) -> Divergence:
