@@ -85,7 +85,7 @@ def _races(root: Root) -> Iterator[Finding]:
         return
     reported: set[Access] = set()
     for use in found:
-        if polls(use.where) or expects_absence(use):
+        if use.kind == "remove" or polls(use.where) or expects_absence(use):
             continue
         for maker in makers:
             before = maker.index < use.index and maker.node.place != use.node.place
