@@ -197,7 +197,8 @@ def _function_def(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) ->
     from .closures import define_function
 
     if frame.state is not None:
-        frame.state.variables[node.name] = define_function(frame, node)
+        value = define_function(frame, node)
+        frame.live.variables[node.name] = value
 
 
 def _class_def(frame: Frame, node: ast.ClassDef) -> None:

@@ -25,6 +25,7 @@ from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Region, Tree, Tr
 if TYPE_CHECKING:
     from ..values.value import Value
 
+STARTING = frozenset({"init_process_group", "init_distributed", "handshake"})
 END = 0
 ABORT = 1
 NEVER = 2
@@ -229,7 +230,7 @@ class Reader:
 
     def counts(self, node: Op) -> bool:
         """Whether an operation takes part in collective traces."""
-        if node.kind == "point-to-point" or node.name.startswith("init_"):
+        if node.kind == "point-to-point" or node.name in STARTING:
             return False
         return self.subgroups or self.group_key(node) is None
 
