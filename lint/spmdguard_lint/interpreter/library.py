@@ -128,7 +128,9 @@ _BY_CONTENT = frozenset({"data", "random", "time", "order", "exception", "signal
 
 def structural(value: Value) -> Value:
     """What asks for an object's kind, not its content: the same on every rank, unless the rank itself decides."""
-    kept = frozenset(t for t in value.taint if t.kind not in _BY_CONTENT)
+    asked = value.data[1][0] if value.tag == "expr" and value.data[1] else value
+    chosen = any(v.tag in ("ite", "rank", "local_rank") for v in (asked, value))
+    kept = frozenset(t for t in value.taint if t.kind not in _BY_CONTENT) if chosen else NO_TAINT
     return value if kept == value.taint else retaint(value, kept, value.trip)
 
 
