@@ -1,0 +1,49 @@
+"""The phases under every schedule of many simulated ranks in one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import spmdguard
+from spmdguard.testing import SimulatedWorld
+
+NUM_RANKS = 4
+
+
+def save(folder: Path, step: int) -> str | None:
+    def write(path: Path) -> None:
+        spmdguard.barrier("inside")
+        number = len(list(path.iterdir()))
+        (path / f"file{number}").write_text("x")
+
+    saved = spmdguard.save_checkpoint(folder, step=step, save_state=write, keep_last=1)
+    return None if saved is None else saved.name
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_schedule_saves_the_same(tmp_path: Path, seed: int) -> None:
+    """Whatever order ranks run in, all get the same checkpoint with a file of each rank."""
+    assert SimulatedWorld(NUM_RANKS, seed=seed).run(save, tmp_path, 1) == ["step-00000001"] * NUM_RANKS
+    assert len(list((tmp_path / "step-00000001").iterdir())) == NUM_RANKS + 1
+
+
+@pytest.mark.parametrize("main_fails", [True, False])
+def test_one_rank_that_defers_makes_all_skip(tmp_path: Path, main_fails: bool) -> None:
+    """A deferred error inside save_state, on any rank: None on every rank, under every schedule."""
+
+    def train() -> tuple[str | None, bool]:
+        failing = spmdguard.is_main_process() == main_fails
+
+        @spmdguard.rank_local
+        def write(path: Path) -> None:
+            if failing:
+                raise OSError("disk")
+
+        saved = spmdguard.save_checkpoint(tmp_path, step=1, save_state=write)
+        return saved and saved.name, spmdguard.sync_should_stop()
+
+    for seed in range(5):
+        assert SimulatedWorld(NUM_RANKS, seed=seed).run(train) == [(None, True)] * NUM_RANKS
+    assert list(tmp_path.iterdir()) == []
