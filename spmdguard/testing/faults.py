@@ -27,6 +27,9 @@ class FaultPlan:
         self._num_ranks = num_ranks
         self._by_rank: dict[int, list[Fault]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._by_rank)
+
     def add(self, fault: Fault) -> None:
         """Plan ``fault``.
 

@@ -45,7 +45,7 @@ class Meetings:
         """Let a planned fault happen at the operation ``names`` that ``me`` is about to begin."""
         if me.is_over:
             raise RankKilled
-        fault = self._faults.find(me.number, names, me.counts)
+        fault = self._faults.find(me.number, names, me.counts) if self._faults else None
         if fault is None:
             return
         if fault.action == "delay":

@@ -6,6 +6,7 @@ group, so none of them has to be patched and it does not matter how they were im
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -108,7 +109,7 @@ class SimulatedGroup(dist.ProcessGroup):  # type: ignore[misc]  # torch's stub d
             )
         if region.thread.regions:
             raise guard.refuse(operation, self)
-        return Call(operation, me, find_site(), names, signature, payload)
+        return Call(operation, me, find_site(sys._getframe(2)), names, signature, payload)
 
     def _join(
         self, call: Call, combine: Callable[[list[Any]], str | None], opts: Any, results: list[Tensor]

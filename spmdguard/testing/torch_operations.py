@@ -5,7 +5,7 @@ Each function is run by the rank that comes last. It returns what is wrong with 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -31,10 +31,10 @@ def kind_of_reduction(op: Any) -> Any:
     return getattr(op, "op", op)
 
 
-def reduce_all(tensors: list[Tensor], kind: Any) -> Tensor:
+def reduce_all(tensors: Sequence[Tensor], kind: Any) -> Tensor:
     """The reduction over ranks, in rank order on every run."""
     if kind in _SIMPLE:
-        return _SIMPLE[kind](torch.stack(tensors))
+        return _SIMPLE[kind](torch.stack(list(tensors)))
     if kind in _BITWISE:
         result = tensors[0].clone()
         for tensor in tensors[1:]:
@@ -48,9 +48,7 @@ def make_all_reduce(kind: Any) -> Callable[[list[Any]], str | None]:
 
     def all_reduce(payloads: list[list[Tensor]]) -> str | None:
         for column in zip(*payloads, strict=True):
-            reduced = reduce_all(list(column), kind)
-            for tensor in column:
-                tensor.copy_(reduced)
+            torch._foreach_copy_(column, [reduce_all(column, kind)] * len(column))
         return None
 
     return all_reduce
@@ -61,7 +59,7 @@ def make_reduce(kind: Any, root: int) -> Callable[[list[Any]], str | None]:
 
     def reduce(payloads: list[list[Tensor]]) -> str | None:
         for column in zip(*payloads, strict=True):
-            column[root].copy_(reduce_all(list(column), kind))
+            column[root].copy_(reduce_all(column, kind))
         return None
 
     return reduce
@@ -72,9 +70,7 @@ def make_broadcast(root: int) -> Callable[[list[Any]], str | None]:
 
     def broadcast(payloads: list[list[Tensor]]) -> str | None:
         for column in zip(*payloads, strict=True):
-            for index, tensor in enumerate(column):
-                if index != root:
-                    tensor.copy_(column[root])
+            torch._foreach_copy_(column, [column[root]] * len(column))
         return None
 
     return broadcast

@@ -207,7 +207,7 @@ class TestAgreement(Agreement.TestCase):  # type: ignore[misc, name-defined]  # 
     """Any program gives every rank what the model says."""
 
     settings = settings(
-        max_examples=250,
+        max_examples=120,
         stateful_step_count=25,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
