@@ -9,7 +9,6 @@ from typing import Any
 
 from spmdguard.testing.ranks import thread
 
-_PER_RANK = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK")
 _PER_WORLD = {
     "MASTER_ADDR": "localhost",
     "MASTER_PORT": "29500",
@@ -46,6 +45,13 @@ class _Layered(dict[Any, Any]):
         else:
             layer[key] = value
 
+    def __delitem__(self, key: Any) -> None:
+        layer = self._layer(key)
+        if layer is None:
+            super().__delitem__(key)
+        else:
+            del layer[key]
+
     def __contains__(self, key: Any) -> bool:
         return self._layer(key) is not None or super().__contains__(key)
 
@@ -75,3 +81,15 @@ def per_rank_environment(num_ranks: int) -> Iterator[None]:
         before.clear()
         dict.update(before, dict.items(layered))
         environment._data = before
+        _repair_c_environment(before)
+
+
+def _repair_c_environment(variables: dict[Any, Any]) -> None:
+    """A rank that set a launcher variable of its own set it in C too, which child processes inherit."""
+    environment: Any = os.environ
+    for name in launcher_variables(0, 1):
+        value = variables.get(environment.encodekey(name))
+        if value is None:
+            os.unsetenv(name)
+        else:
+            os.putenv(name, environment.decodevalue(value))

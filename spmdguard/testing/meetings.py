@@ -13,7 +13,7 @@ from spmdguard.format import name_ranks
 from spmdguard.testing.faults import FaultPlan
 from spmdguard.testing.matching import Call, Combine, Group, Meeting, Route, Transfer
 from spmdguard.testing.mismatch import CollectiveMismatch, Kind
-from spmdguard.testing.ranks import RankKilled, SimulatedRank
+from spmdguard.testing.ranks import RankKilled, SimulatedRank, refuse_other_threads
 from spmdguard.testing.scheduler import MAX_IDLE_POLLS, Scheduler
 from spmdguard.testing.sites import Site
 
@@ -43,6 +43,7 @@ class Meetings:
 
     def strike(self, me: SimulatedRank, site: Site, *names: str) -> None:
         """Let a planned fault happen at the operation ``names`` that ``me`` is about to begin."""
+        refuse_other_threads(me, names[0])
         if me.is_over:
             raise RankKilled
         fault = self._faults.find(me.number, names, me.counts) if self._faults else None

@@ -72,6 +72,16 @@ class SimulatedRank:
 
 class _Thread(threading.local):
     rank: SimulatedRank | None = None
+    is_helper = False
 
 
 thread = _Thread()
+
+
+def refuse_other_threads(me: SimulatedRank, operation: str) -> None:
+    """Raise where the calling thread is not the one that hands the baton on for ``me``."""
+    if thread.rank is not me or thread.is_helper:
+        raise RuntimeError(
+            f"{operation} was begun on a helper thread of simulated rank {me.number}; SimulatedWorld "
+            "simulates operations of the rank's own thread only"
+        )

@@ -18,7 +18,7 @@ from spmdguard.group import guard
 from spmdguard.testing import torch_operations as operations
 from spmdguard.testing.matching import Call, Group
 from spmdguard.testing.meetings import Meetings
-from spmdguard.testing.ranks import SimulatedRank, thread
+from spmdguard.testing.ranks import SimulatedRank, refuse_other_threads
 from spmdguard.testing.sites import find_site
 from spmdguard.testing.torch_work import FINISHED, SimulatedWork
 
@@ -102,11 +102,7 @@ class SimulatedGroup(dist.ProcessGroup):  # type: ignore[misc]  # torch's stub d
 
     def _call(self, operation: str, names: tuple[str, ...], signature: tuple[Any, ...], payload: Any) -> Call:
         me = self._me
-        if thread.rank is not me:
-            raise RuntimeError(
-                f"{operation} was begun on a helper thread of simulated rank {me.number}; SimulatedWorld "
-                "simulates collectives of the rank's own thread only"
-            )
+        refuse_other_threads(me, operation)
         if region.thread.regions:
             raise guard.refuse(operation, self)
         return Call(operation, me, find_site(sys._getframe(2)), names, signature, payload)

@@ -13,6 +13,7 @@ from spmdguard.format import add_note, format_exception_line, name_ranks
 from spmdguard.group.world import world as world_of_process
 from spmdguard.testing.environment import per_rank_environment
 from spmdguard.testing.faults import Fault, FaultPlan
+from spmdguard.testing.helpers import helpers_belong_to_ranks
 from spmdguard.testing.matching import Group
 from spmdguard.testing.meetings import DEFAULT_GROUP, Meetings
 from spmdguard.testing.ranks import Outcome, RankKilled, SimulatedRank, thread
@@ -108,6 +109,7 @@ class SimulatedWorld:
         with contextlib.ExitStack() as stack:
             start = stack.enter_context(_backend(self, meetings))
             stack.enter_context(per_rank_environment(self.ranks))
+            stack.enter_context(helpers_belong_to_ranks())
             threads = [
                 threading.Thread(
                     target=_live,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,7 +23,7 @@ NAMES = ("_world", "rendezvous", "_new_process_group_helper", "_new_group_with_t
 
 def replaced() -> list[object]:
     """Everything that a simulation replaces."""
-    return [*(getattr(c10d, name) for name in NAMES), sys.excepthook]
+    return [*(getattr(c10d, name) for name in NAMES), sys.excepthook, threading.Thread.start]
 
 
 def test_everything_comes_back_after_success_and_failure() -> None:
@@ -40,17 +42,36 @@ def test_everything_comes_back_after_success_and_failure() -> None:
 
 
 def test_other_threads_see_the_process() -> None:
-    """While ranks are simulated, a thread that is none of them has no process group."""
+    """While ranks are simulated, a thread that none of them started has no process group."""
     seen: list[tuple[bool, bool]] = []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(dist.is_initialized).result(10)  # starts the thread
 
-    def look() -> None:
-        here = dist.is_initialized()
-        helper = threading.Thread(target=lambda: seen.append((here, dist.is_initialized())))
+        def look() -> None:
+            seen.append((dist.is_initialized(), pool.submit(dist.is_initialized).result(10)))
+
+        SimulatedWorld(2).run(look)
+    assert seen == [(True, False)] * 2
+
+
+def test_threads_of_a_rank_belong_to_it() -> None:
+    """A thread that a rank starts has the rank's number, environment and deferred error."""
+
+    def look() -> tuple[int, str, bool]:
+        seen: list[tuple[int, str]] = []
+
+        def work() -> None:
+            seen.append((dist.get_rank(), os.environ["RANK"]))
+            if dist.get_rank() == 1:
+                spmdguard.defer_error(OSError("in the background"))
+
+        helper = threading.Thread(target=work)
         helper.start()
         helper.join(10)
+        return *seen[0], spmdguard.has_deferred_error()
 
-    SimulatedWorld(2).run(look)
-    assert seen == [(True, False)] * 2
+    assert SimulatedWorld(2).run(look) == [(0, "0", False), (1, "1", True)]
+    assert not spmdguard.has_deferred_error()
 
 
 def test_a_real_group_outside_keeps_working() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -279,8 +280,7 @@ def test_the_error_can_be_pickled() -> None:
 
 
 def test_collectives_on_helper_threads_are_refused() -> None:
-    """A collective begun on another thread of a rank says that it is not simulated."""
-    import threading
+    """A collective or agreement begun on another thread of a rank says that it is not simulated."""
 
     said: list[str] = []
 
@@ -288,10 +288,10 @@ def test_collectives_on_helper_threads_are_refused() -> None:
         tensor, group = torch.ones(1), dist.group.WORLD
 
         def reduce() -> None:
-            try:
-                group.allreduce([tensor])
-            except RuntimeError as exc:
-                said.append(str(exc))
+            for begin in (lambda: group.allreduce([tensor]), spmdguard.barrier):
+                with pytest.raises((RuntimeError, spmdguard.RanksMissing)) as caught:
+                    begin()
+                said.append(str(caught.value.__cause__ or caught.value))
 
         helper = threading.Thread(target=reduce)
         helper.start()
@@ -299,3 +299,4 @@ def test_collectives_on_helper_threads_are_refused() -> None:
 
     SimulatedWorld(1).run(use_thread)
     assert said[0].startswith("all_reduce was begun on a helper thread of simulated rank 0")
+    assert said[1].startswith("barrier was begun on a helper thread of simulated rank 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 
 import pytest
@@ -129,12 +130,19 @@ def test_the_launcher_environment_is_per_rank(monkeypatch: pytest.MonkeyPatch) -
         names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SPMDGUARD_SHARED")
         assert set(names) <= set(os.environ)
         os.environ["SPMDGUARD_LEFT"] = "left"
+        os.environ["MASTER_PORT"] = "1"
+        del os.environ["MASTER_ADDR"]
+        assert "MASTER_ADDR" not in os.environ
         return tuple(os.environ[name] for name in names)
 
     assert SimulatedWorld(2).run(look) == [("0", "local 0", "2", "shared"), ("1", "local 1", "2", "shared")]
     assert (os.environ["RANK"], "LOCAL_RANK" in os.environ) == ("17", False)
     assert os.environ.pop("SPMDGUARD_LEFT") == "left"
-    assert isinstance(os.environ._data, dict) and type(os.environ._data) is dict  # type: ignore[attr-defined]
+    shell = subprocess.run(
+        ["sh", "-c", "echo $RANK,$MASTER_PORT"], capture_output=True, text=True, timeout=10
+    )
+    assert shell.stdout == f"17,{os.environ.get('MASTER_PORT', '')}\n"
+    assert type(os.environ._data) is dict  # type: ignore[attr-defined]
 
 
 def test_many_ranks_and_calls_fit() -> None:
