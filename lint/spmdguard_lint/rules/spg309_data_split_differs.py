@@ -107,7 +107,7 @@ def _sampler(analysis: Analysis, node: Event) -> Iterable[Finding]:
 
 def is_order(value: Value) -> bool:
     """Whether a value is a shuffled order, and not just any drawn numbers."""
-    texts = " ".join(str(part.data[0]) for part in parts_of(value)) + " ".join(t.text for t in value.taint)
+    texts = " ".join(str(part.data[:1]) for part in parts_of(value)) + " ".join(t.text for t in value.taint)
     return any(word in texts for word in ("perm", "shuffle", "sample("))
 
 

@@ -203,3 +203,18 @@ def test_default_generator_of_torch() -> None:
         """,
         "SPG309",
     )
+
+
+def test_shares_of_empty_and_ranked_sequences() -> None:
+    """A share of an empty tuple, or of numbers made of the rank, is no share of a drawn order."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def shares():
+            rank, world = dist.get_rank(), dist.get_world_size()
+            dist.barrier()
+            return ()[rank::world], (rank, world)[rank::world], [*(), rank][rank::world]
+        """,
+        "SPG309",
+    )
