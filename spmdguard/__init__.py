@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spmdguard.blocks import deferring, try_or_defer
-    from spmdguard.checkpoint import latest_checkpoint, save_checkpoint
+    from spmdguard.checkpoint import PendingCheckpoint, latest_checkpoint, save_checkpoint, start_checkpoint
     from spmdguard.classify import collective, rank_local
     from spmdguard.deferred import defer_error, deferred_error, has_deferred_error, raise_if_deferred_error
     from spmdguard.errors import (
@@ -40,7 +40,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "blocks": ("deferring", "try_or_defer"),
-    "checkpoint": ("latest_checkpoint", "save_checkpoint"),
+    "checkpoint": ("PendingCheckpoint", "latest_checkpoint", "save_checkpoint", "start_checkpoint"),
     "classify": ("collective", "rank_local"),
     "deferred": ("defer_error", "deferred_error", "has_deferred_error", "raise_if_deferred_error"),
     "errors": (
@@ -75,6 +75,7 @@ __all__ = [
     "ExitCode",
     "MLflowReporter",
     "OtherRanksFailed",
+    "PendingCheckpoint",
     "RanksMissing",
     "RanksOutOfStep",
     "Reporter",
@@ -101,6 +102,7 @@ __all__ = [
     "resume_communication",
     "run",
     "save_checkpoint",
+    "start_checkpoint",
     "stop_reason",
     "sync_should_stop",
     "try_or_defer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,31 @@ def test_one_rank_that_defers_makes_all_skip(tmp_path: Path, main_fails: bool) -
     for seed in range(5):
         assert SimulatedWorld(NUM_RANKS, seed=seed).run(train) == [(None, True)] * NUM_RANKS
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_background_that_fails_is_raised_in_finish(tmp_path: Path) -> None:
+    """Its error leaves ``finish`` on that rank at once; nothing is published, and the folder is trash."""
+    future: Future[None] = Future()
+    pending = spmdguard.start_checkpoint(tmp_path, step=1, save_state=lambda path: future)
+    future.set_exception(OSError("disk"))
+    with pytest.raises(OSError, match="disk"):
+        pending.finish()
+    with pytest.raises(spmdguard.CommunicationBroken):
+        spmdguard.save_checkpoint(tmp_path, step=2, save_state=lambda path: None)
+    assert [path.name.startswith(".spmdguard-trash-") for path in tmp_path.iterdir()] == [True]
+
+
+def test_an_error_deferred_between_start_and_finish_does_not_drop_the_save(tmp_path: Path) -> None:
+    """Only what save_state itself deferred makes a checkpoint incomplete."""
+    pending = spmdguard.start_checkpoint(tmp_path, step=1, save_state=lambda path: None)
+    spmdguard.defer_error(OSError("upload"))
+    saved = pending.finish()
+    assert saved is not None and saved == spmdguard.latest_checkpoint(tmp_path)
+
+
+def test_a_skipped_start_is_skipped_in_finish(tmp_path: Path) -> None:
+    """Where the folder could not be made, ``finish`` returns None without communication."""
+    (tmp_path / "file").write_text("")
+    pending = spmdguard.start_checkpoint(tmp_path / "file", step=1, save_state=lambda path: None)
+    assert pending.finish() is None
+    assert isinstance(spmdguard.deferred_error(), OSError)

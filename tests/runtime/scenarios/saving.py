@@ -215,10 +215,10 @@ def look(directory: str, hidden_from: int = -1) -> None:
 
 def save_unseen() -> None:
     """The folder that the main rank makes is not visible on rank 1."""
-    from spmdguard.checkpoint import files, saving
+    from spmdguard.checkpoint import files, phases
 
     rank = start_gloo(20)
-    saving.VISIBLE_TIMEOUT_S = 0.3
+    phases.VISIBLE_TIMEOUT_S = 0.3
     if rank == 1:
         files.look_for = lambda path: False
     saved = spmdguard.save_checkpoint("saved", step=1, save_state=lambda path: say("called"))

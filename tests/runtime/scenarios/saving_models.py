@@ -66,6 +66,7 @@ def save_everything() -> None:
     save_and_load("ddp", dcp.save, None)
     save_and_load("fsdp2", dcp.save, None)
     save_and_load("ddp", dcp.async_save, group)
+    save_in_background(group)
     save_plainly()
     save_with_engine()
     spmdguard.destroy_process_group()
@@ -93,6 +94,28 @@ def save_and_load(kind: str, save: Any, group: Any) -> None:
     fresh.load(found)
     say(directory, len(expected) > 4 and all(map(torch.equal, expected, fresh.numbers())))
     dist.barrier()
+
+
+def save_in_background(group: Any) -> None:
+    """Training goes on, with collectives of its own, while the state of step 1 is written."""
+    trained = Application("ddp", seed=0)
+    trained.step()
+    expected = copy.deepcopy(trained.numbers())
+    pending = spmdguard.start_checkpoint(
+        "background",
+        step=1,
+        save_state=lambda path: dcp.async_save(trained.state(), checkpoint_id=path, process_group=group),
+    )
+    for _ in range(20):
+        trained.step()
+        assert not spmdguard.sync_should_stop()
+    assert spmdguard.latest_checkpoint("background") is None
+    saved = pending.finish()
+    assert saved is not None and saved == pending.finish() == spmdguard.latest_checkpoint("background")
+    fresh = Application("ddp", seed=1)
+    fresh.step()
+    fresh.load(saved)
+    say("background", all(map(torch.equal, expected, fresh.numbers())))
 
 
 def save_plainly() -> None:
