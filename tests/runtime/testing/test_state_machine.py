@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from .agreement_model import Model
 
 MAX_RANKS = 4
 ranks_of = st.sets(st.integers(0, MAX_RANKS - 1), max_size=2)
+with_torch = st.booleans() if importlib.util.find_spec("torch") else st.just(False)
 Action = Callable[[int], Any]
 
 
@@ -61,7 +63,7 @@ class _Text(str):
 class Agreement(RuleBasedStateMachine):
     """Rules add an action to the program and ask the model; the end runs the program on simulated ranks."""
 
-    @initialize(ranks=st.integers(1, MAX_RANKS), seed=st.integers(0, 99), torch=st.booleans())
+    @initialize(ranks=st.integers(1, MAX_RANKS), seed=st.integers(0, 99), torch=with_torch)
     def begin(self, ranks: int, seed: int, torch: bool) -> None:
         self.world = SimulatedWorld(ranks, seed, torch=torch)
         self.model = Model(ranks)
