@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..traces.nodes import Branch, Event, Region, Tree
+from ..values.evaluate import settled
 from ..values.value import (
     FALSE,
     NONE,
@@ -325,7 +326,9 @@ def truthiness(frame: Frame, node: ast.expr) -> Value:
     value = strengthen(evaluate(frame, node))
     if value.tag == "obj" and value.trip:
         value = retaint(value, union(value.taint, value.trip), value.trip)
-    return simplify_condition(value)
+    value = simplify_condition(value)
+    always = settled(value)
+    return value if always is None else constant(always)
 
 
 def may_be_references(value: Value) -> bool:

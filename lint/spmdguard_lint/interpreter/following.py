@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..traces.nodes import Call, Fallible, Op
-from ..values.value import NO_TAINT, Taint, Value, expression, symbol, union
+from ..values.value import NO_TAINT, Taint, Taints, Value, expression, symbol, union
 from .expressions import text_of
 from .frame import Frame
 from .machine import MAX_DEPTH, BudgetExceeded, FollowExceeded, return_value
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
 
 _CARRIERS = frozenset({"extobj", "func", "bound", "partial", "wrapped", "generator", "manager"})
+
+
+def trusted(frame: Frame, info: FunctionInfo, taint: Taints) -> Taints:
+    """What is left of the arguments' reasons when a function that communicates is not followed: the ranks'.
+
+    Such functions are mostly there to agree (``dist_mean(loss)``); not to follow them must not make alarms.
+    """
+    if not frame.machine.reach.reaches(info):
+        return taint
+    return frozenset(t for t in taint if t.kind in ("rank", "group-rank"))
 
 
 def widened(value: Value, info: FunctionInfo, label: object) -> Value:
@@ -50,7 +60,7 @@ def inline_call(
         return _apply_configured(frame, configured, info, args, kwargs, node)
     if machine.follow_left < 0 and machine.worth_following(info):
         machine.truncated = True
-        return symbol(("unfollowed", info.full_name, frame.place(node)), taint)
+        return symbol(("unfollowed", info.full_name, frame.place(node)), trusted(frame, info, taint))
     if info in machine.stack and machine.reach.reaches(info):
         if machine.stack.count(info) == 1 and closure is None and not spread:
             args = [widened(v, info, index) for index, v in enumerate(args)]

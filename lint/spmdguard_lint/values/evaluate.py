@@ -216,3 +216,23 @@ def _operand_key(value: Value, at: Valuation) -> Hashable:
     if result is UNKNOWN:
         return residual(value, at)
     return ("value", repr(result))
+
+
+_MANY_WORLDS = ((2, 2), (3, 3), (4, 2), (64, 8), (4096, 8))
+
+
+def settled(condition: Value) -> bool | None:
+    """The truth of a condition on the rank that is the same for every rank of every world, else None.
+
+    ``RANK != -1`` is true wherever ranks exist. Of large worlds the first ranks and the last are asked.
+    """
+    if not rank_dependent(condition):
+        return None
+    verdict: bool | None = None
+    for world, local in _MANY_WORLDS:
+        for rank in {*range(min(world, 10)), world - 1}:
+            known = truth(condition, Valuation(rank, world, local))
+            if known is None or (verdict is not None and known is not verdict):
+                return None
+            verdict = known
+    return verdict
