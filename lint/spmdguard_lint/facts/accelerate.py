@@ -33,9 +33,7 @@ _SPLIT = Fact(wraps="context", result="varying", varying="data", event="split")
 _LOCAL_MAIN_DECORATOR = Fact(wraps="decorator", main_only="local_main")
 _LAST_DECORATOR = Fact(wraps="decorator", main_only="last")
 _ONE_DECORATOR = Fact(wraps="decorator", main_only="one")
-_WRAP = Fact(
-    op="accelerate.prepare", kind="collective", result="args", returns=PREPARED, event="wrap-module"
-)
+_WRAP = Fact(op="accelerate.prepare", kind="collective", result="args", returns=PREPARED, event="wrap-module")
 _TRACKER = local("tracker-log", main_only="main")
 _FORWARD = exchanged("DDP.forward", event="synced-forward", certainty="likely")
 
@@ -125,9 +123,7 @@ TYPES: dict[str, TypeFacts] = {
             "save": local("write", main_only="main"),
             "init_trackers": local("tracker-start", main_only="main"),
             "log": _TRACKER,
-            "end_training": lifecycle(
-                "destroy_process_group", None, "destroy", raises_local=True
-            ),
+            "end_training": lifecycle("destroy_process_group", None, "destroy", raises_local=True),
             "get_tracker": Fact(returns="accelerate.tracking.GeneralTracker"),
             "accumulate": Fact(wraps="context", event="no-sync"),
             "no_sync": Fact(wraps="context", event="no-sync"),

@@ -61,9 +61,7 @@ FUNCTIONS: dict[str, Fact] = {
     "deepspeed.comm.allgather_fn": agreed(
         "all_gather_into_tensor", _G2, Arg(0, "output_tensor"), async_handle=True
     ),
-    "deepspeed.comm.broadcast": agreed(
-        "broadcast", _G2, _TENSOR, root=Arg(1, "src"), async_handle=True
-    ),
+    "deepspeed.comm.broadcast": agreed("broadcast", _G2, _TENSOR, root=Arg(1, "src"), async_handle=True),
     "deepspeed.comm.broadcast_object_list": agreed(
         "broadcast_object_list", _G2, Arg(0, "object_list"), root=Arg(1, "src")
     ),
@@ -74,9 +72,7 @@ FUNCTIONS: dict[str, Fact] = {
         "gather", _G3, Arg(1, "gather_list"), root=Arg(2, "dst"), async_handle=True
     ),
     "deepspeed.comm.scatter": exchanged("scatter", _G3, _TENSOR, root=Arg(2, "src"), async_handle=True),
-    "deepspeed.comm.reduce_scatter": exchanged(
-        "reduce_scatter", _G3, Arg(0, "output"), async_handle=True
-    ),
+    "deepspeed.comm.reduce_scatter": exchanged("reduce_scatter", _G3, Arg(0, "output"), async_handle=True),
     "deepspeed.comm.reduce_scatter_tensor": exchanged(
         "reduce_scatter_tensor", _G3, Arg(0, "output_tensor"), async_handle=True
     ),

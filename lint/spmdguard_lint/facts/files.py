@@ -81,9 +81,7 @@ FUNCTIONS: dict[str, Fact] = {
     "tempfile.mkdtemp": varying("filesystem", raises_local=True, event="mkdir"),
     "tempfile.mkstemp": varying("filesystem", raises_local=True, event="write"),
     "tempfile.gettempdir": Fact(result="uniform", certainty="likely"),
-    "tempfile.TemporaryDirectory": varying(
-        "filesystem", raises_local=True, event="mkdir", wraps="context"
-    ),
+    "tempfile.TemporaryDirectory": varying("filesystem", raises_local=True, event="mkdir", wraps="context"),
     "tempfile.NamedTemporaryFile": varying(
         "filesystem", raises_local=True, event="write", wraps="context", returns=FILE
     ),

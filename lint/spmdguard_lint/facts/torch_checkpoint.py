@@ -50,9 +50,7 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.distributed.checkpoint.state_dict.get_optimizer_state_dict": exchanged(
         "get_optimizer_state_dict", when_sharded=True
     ),
-    "torch.distributed.checkpoint.state_dict.get_state_dict": exchanged(
-        "get_state_dict", when_sharded=True
-    ),
+    "torch.distributed.checkpoint.state_dict.get_state_dict": exchanged("get_state_dict", when_sharded=True),
     "torch.distributed.checkpoint.state_dict.set_model_state_dict": agreed(
         "set_model_state_dict", when_sharded=True
     ),

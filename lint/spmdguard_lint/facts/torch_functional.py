@@ -73,9 +73,7 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.distributed.nn.functional.gather": exchanged(
         "gather", _G2, root=Arg(1, "dst"), event="synced-forward"
     ),
-    "torch.distributed.nn.functional.scatter": exchanged(
-        "scatter", _G2, root=_SRC_1, event="synced-forward"
-    ),
+    "torch.distributed.nn.functional.scatter": exchanged("scatter", _G2, root=_SRC_1, event="synced-forward"),
     "torch.distributed.nn.functional.reduce": exchanged(
         "reduce", _G3, root=Arg(1, "dst"), event="synced-forward"
     ),

@@ -122,9 +122,7 @@ TYPES: dict[str, TypeFacts] = {
         methods={
             "full_tensor": agreed("full_tensor", returns="torch.Tensor"),
             "redistribute": exchanged("redistribute", returns=DTENSOR, async_handle=True),
-            "to_local": Fact(
-                result="varying", varying="data", returns="torch.Tensor", event="to-local"
-            ),
+            "to_local": Fact(result="varying", varying="data", returns="torch.Tensor", event="to-local"),
             "from_local": Fact(returns=DTENSOR),
             "item": agreed("DTensor.item", certainty="likely"),
         },

@@ -37,9 +37,7 @@ FUNCTIONS: dict[str, Fact] = {
     "transformers.trainer_pt_utils.distributed_broadcast_scalars": agreed("all_gather"),
     "transformers.trainer_pt_utils.nested_gather": agreed("all_gather"),
     "transformers.trainer_utils.is_main_process": IS_MAIN,
-    "transformers.trainer_utils.get_last_checkpoint": varying(
-        "filesystem", raises_local=True, event="read"
-    ),
+    "transformers.trainer_utils.get_last_checkpoint": varying("filesystem", raises_local=True, event="read"),
     "transformers.is_torch_available": UNIFORM,
     "transformers.integrations.is_deepspeed_zero3_enabled": UNIFORM,
     "torchmetrics.utilities.distributed.gather_all_tensors": agreed("all_gather", Arg(1, "group")),

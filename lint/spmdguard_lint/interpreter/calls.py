@@ -348,7 +348,8 @@ def _made_later(default: ast.expr | None) -> bool:
     if not isinstance(default, ast.Call):
         return False
     return any(
-        k.arg == "init" and isinstance(k.value, ast.Constant) and k.value.value is False for k in default.keywords
+        k.arg == "init" and isinstance(k.value, ast.Constant) and k.value.value is False
+        for k in default.keywords
     )
 
 

@@ -433,10 +433,23 @@ def _last_name(node: ast.expr | None) -> str:
 
 
 _AS_LONG = frozenset(
-    {"call:values", "call:items", "call:keys", "enumerate", "zip", "sorted", "list", "tuple", "iter", "reversed"}
+    {
+        "call:values",
+        "call:items",
+        "call:keys",
+        "enumerate",
+        "zip",
+        "sorted",
+        "list",
+        "tuple",
+        "iter",
+        "reversed",
+    }
 )
 _PARTS_OF_MODULES = frozenset(
-    f"call:{name}{what}" for name in ("", "named_") for what in ("parameters", "buffers", "modules", "children")
+    f"call:{name}{what}"
+    for name in ("", "named_")
+    for what in ("parameters", "buffers", "modules", "children")
 )
 
 

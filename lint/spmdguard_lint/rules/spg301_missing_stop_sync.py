@@ -92,11 +92,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     ]
     asked = verdict_places(analysis)
     decided = {place for _, around in loops for seen in around for place in seen.decided}
-    own = [
-        d
-        for d in analysis.divergences
-        if owner(d) == RULE.code or is_local_verdict(d, asked, decided)
-    ]
+    own = [d for d in analysis.divergences if owner(d) == RULE.code or is_local_verdict(d, asked, decided)]
     for divergence in own:
         message = f"`{divergence.condition_text}` is this rank's own verdict: the other ranks go on"
         yield replace(from_divergence(RULE, divergence, message, HELP), severity="error")

@@ -55,7 +55,12 @@ def source_text(taint: Taint) -> str:
 
 
 def from_divergence(
-    rule: RuleInfo, divergence: Divergence, message: str, help_text: str, *, certainty: Certainty | None = None
+    rule: RuleInfo,
+    divergence: Divergence,
+    message: str,
+    help_text: str,
+    *,
+    certainty: Certainty | None = None,
 ) -> Finding:
     """A finding at the divergence's place."""
     sure: Certainty = certainty or divergence.certainty  # type: ignore[assignment]
