@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from spmdguard.checkpoint.names import is_abandoned, new_trash_name
@@ -14,6 +15,7 @@ from spmdguard.format import format_exception_line
 
 logger = logging.getLogger("spmdguard")
 FOREIGN_AGE_S = 6 * 3600.0
+_NUM_SYNCING = 16
 
 
 def walk_files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -26,13 +28,21 @@ def walk_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make every file and folder below ``folder`` durable, deepest first."""
-    for parent, _, files in os.walk(folder, topdown=False):
-        for name in files:
-            path = Path(parent, name)
-            if not path.is_symlink():
-                sync(path)
-        sync(Path(parent))
+    """Make every file and folder below ``folder`` durable, folders last and deepest first.
+
+    Files go in parallel: a file system commits them together, which takes about as long as for one.
+    """
+    folders: list[Path] = []
+    paths: list[Path] = []
+    for parent, _, names in os.walk(folder, topdown=False):
+        folders.append(Path(parent))
+        paths += [path for path in map(Path(parent).joinpath, names) if not path.is_symlink()]
+    if paths:
+        with ThreadPoolExecutor(min(_NUM_SYNCING, len(paths)), "spmdguard sync") as pool:
+            for _ in pool.map(sync, paths):
+                pass
+    for each in folders:
+        sync(each)
 
 
 def sync(path: Path) -> None:
@@ -44,13 +54,10 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_durably(path: Path, text: str) -> None:
-    """Replace a file's content at once: readers see the old text or the new one, also after a power cut."""
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file's content at once: readers see the old text or the new one, never a part."""
     part = path.with_name(f"{path.name}.part")
-    with part.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    part.write_text(text, encoding="utf-8")
     part.replace(path)
 
 

@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from spmdguard.checkpoint.files import walk_files, write_durably
+from spmdguard.checkpoint.files import walk_files, write_whole
 
 MANIFEST = "spmdguard_manifest.json"
 _FORMAT = 1
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 
 
 def write_manifest(folder: Path, step: int, checksum: bool) -> None:
-    """Record every file of ``folder``, and make the manifest durable."""
+    """Record every file of ``folder``; making it durable is left to ``sync_tree``, with all the others."""
     files: dict[str, dict[str, Any]] = {}
     for name, path in walk_files(folder):
         if path.is_symlink():
@@ -31,7 +31,7 @@ def write_manifest(folder: Path, step: int, checksum: bool) -> None:
         if checksum:
             files[name]["sha256"] = hash_file(path)
     data = {"format": _FORMAT, "step": step, "files": files}
-    write_durably(folder / MANIFEST, json.dumps(data, indent=1))
+    write_whole(folder / MANIFEST, json.dumps(data, indent=1))
 
 
 def hash_file(path: Path) -> str:

@@ -98,9 +98,9 @@ def _last_written_s(folder: Path) -> float:
 
 @functools.lru_cache(maxsize=1)
 def machine() -> str:
-    """Identity of the space in which process numbers mean something: host, boot and PID namespace."""
+    """Identity of the space with one set of processes and of files: host, boot, PID and mount namespace."""
     parts = [platform.node()]
-    for read in (_boot, lambda: str(Path("/proc/self/ns/pid").readlink())):
+    for read in (_boot, lambda: _namespace("pid"), lambda: _namespace("mnt")):
         try:
             parts.append(read())
         except OSError:
@@ -110,6 +110,10 @@ def machine() -> str:
 
 def _boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+
+
+def _namespace(kind: str) -> str:
+    return str(Path(f"/proc/self/ns/{kind}").readlink())
 
 
 def start_time(pid: int) -> int:

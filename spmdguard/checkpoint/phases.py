@@ -79,7 +79,9 @@ class Save:
         self.saving = Path(main["saving"])
         self.directory = self.saving.parent
         first_of_host = next(rank for rank, each in said.items() if each["host"] == own["host"])
-        self.syncs = first_of_host == partners.rank and not partners.is_main
+        self.syncs = first_of_host == partners.rank and own["host"] != main["host"]
+        if all(each["host"] == main["host"] for each in said.values()):
+            return True  # what one process of a host made, all of them see
         failures = partners.share_failures("" if partners.is_main else attempt(SAVE, self._find_folder))
         if failures:
             self._drop()
@@ -168,7 +170,7 @@ class Save:
 
     def _tidy(self) -> None:
         assert self.published is not None
-        files.write_durably(self.directory / POINTER, self.published.name)
+        files.write_whole(self.directory / POINTER, self.published.name)
         delete_superseded(self.directory, self.published, self.keep_last, self.keep_every)
 
     def _drop(self) -> None:

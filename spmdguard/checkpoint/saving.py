@@ -33,7 +33,8 @@ def save_checkpoint(
     and the next ``sync_should_stop()`` is true on every rank.
 
     SPMD:
-        Collective: an exchange of texts, three int32 all_reduces, and what ``save_state`` does.
+        Collective: an exchange of texts, two or (on several hosts) three int32 all_reduces, and what
+            ``save_state`` does.
         Called by: every rank of ``group``, with the same ``step``, in the same order.
         Result: rank-invariant.
         Raises on: the ranks on which ``save_state`` raises, at once; every rank alike where steps differ.
@@ -87,7 +88,7 @@ def start_checkpoint(
     The background must not use a group in which training communicates: give it one of its own.
 
     SPMD:
-        Collective: an exchange of texts, an int32 all_reduce, and what ``save_state`` does.
+        Collective: an exchange of texts, on several hosts an int32 all_reduce, and what ``save_state`` does.
         Called by: every rank of ``group``, with the same ``step``, in the same order.
         Result: rank-invariant, but for what it holds.
         Raises on: as ``save_checkpoint``.

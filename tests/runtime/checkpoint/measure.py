@@ -25,13 +25,16 @@ def main(num_megabytes: int = 200, rounds: int = 9) -> None:
         )
     zygote.close()
     times: dict[str, list[float]] = {"bare": [], "helper": []}
+    added: dict[str, list[float]] = {"bare": [], "helper": []}
     for line in ended[0].out.splitlines():
-        how, seconds = line.split()
-        times[how].append(float(seconds))
+        how, total_s, added_s = line.split()
+        times[how].append(float(total_s))
+        added[how].append(float(added_s))
     bare, helper = (statistics.median(times[how]) for how in ("bare", "helper"))
-    ratios = [b / a for a, b in zip(times["bare"], times["helper"], strict=True)]
-    print(f"bare {bare:.3f} s, helper {helper:.3f} s, ratio {helper / bare:.3f}")
-    print(f"paired ratios: median {statistics.median(ratios):.3f}, {[round(each, 2) for each in ratios]}")
+    print(f"medians: bare {bare:.3f} s, helper {helper:.3f} s, ratio {helper / bare:.3f}")
+    share = statistics.median(b / (a - b) for a, b in zip(times["helper"], added["helper"], strict=True))
+    extra = statistics.median(added["helper"])
+    print(f"outside of the save it wraps: median {1e3 * extra:.1f} ms, {100 * share:.1f} % of that save")
 
 
 if __name__ == "__main__":

@@ -159,3 +159,14 @@ def test_groups_save_apart(zygote: Zygote, tmp_path: Path) -> None:
     first = ["['rank0.pt', 'rank1.pt', 'spmdguard_manifest.json']", "True"]
     second = ["['rank2.pt', 'rank3.pt', 'spmdguard_manifest.json']", "True"]
     assert [first, first, second, second] == lines(ended)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_each_host_makes_its_files_durable(zygote: Zygote, tmp_path: Path, fails: bool) -> None:
+    """A write that is lost when the other host flushes its files makes all ranks drop the save."""
+    ended = zygote.run("saving:save_on_two_hosts", ranks=4, timeout_s=60, folder=tmp_path, fails=fails)
+    states = ["rank0.pt", "rank1.pt", "rank2.pt", "rank3.pt"]
+    result = "None" if fails else "step-00000001"
+    plain = [f"{result} False"]
+    main = plain if fails else [f"synced {[*states, 'spmdguard_manifest.json']}", *plain]
+    assert lines(ended) == [main, plain, [f"synced {states}", f"{result} {fails}"], plain]

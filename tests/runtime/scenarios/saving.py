@@ -219,6 +219,7 @@ def save_unseen() -> None:
 
     rank = start_gloo(20)
     phases.VISIBLE_TIMEOUT_S = 0.3
+    phases.machine = lambda: f"host{rank}"
     if rank == 1:
         files.look_for = lambda path: False
     saved = spmdguard.save_checkpoint("saved", step=1, save_state=lambda path: say("called"))
@@ -239,4 +240,30 @@ def save_in_sub_groups() -> None:
     say(saved and sorted(file.name for file in saved.iterdir()))
     found = spmdguard.latest_checkpoint(f"saved{own}", group=groups[own])
     say(found == saved)
+    spmdguard.destroy_process_group()
+
+
+def save_on_two_hosts(fails: bool) -> None:
+    """Ranks 0 and 1 on one host, 2 and 3 on another: the first of that one makes its files durable."""
+    from spmdguard.checkpoint import files, phases
+
+    rank = start_gloo(20)
+    phases.machine = lambda: f"host{rank // 2}"
+    sync_tree = files.sync_tree
+
+    def told_sync_tree(folder: Path) -> None:
+        say("synced", sorted(path.name for path in folder.iterdir()))
+        if fails and rank == 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync_tree(folder)
+
+    files.sync_tree = told_sync_tree
+
+    def save(path: Path) -> None:
+        write_own(path, 1)
+        dist.barrier()
+
+    saved = spmdguard.save_checkpoint("saved", step=1, save_state=save)
+    say(saved and saved.name, spmdguard.has_deferred_error())
+    dist.barrier()
     spmdguard.destroy_process_group()
