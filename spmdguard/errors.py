@@ -109,6 +109,8 @@ class RanksMissing(SpmdguardError):
             do = "look for a rank that ended or branched off before this call"
         elif self.missing:
             title = f"{name_ranks(self.missing)} did not come to {self.operation}"
+            if len(self.missing) > 1 and "timed out" not in self.failure.lower():
+                title += "; one of them ended, the others may still wait in it"
             do = (
                 f"every rank of the group must call {self.operation} the same number of times; "
                 "look for a branch, early return or exception on the ranks named"

@@ -12,6 +12,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from spmdguard import region
 from spmdguard.current import PerProcess
 from spmdguard.deferred import store
 from spmdguard.errors import RanksOutOfStep
@@ -62,6 +63,13 @@ class _GroupState:
         self.pending_number = 0
         self.pending_text = ""
 
+    def is_due(self, every_n_steps: int) -> bool:
+        """Count a call of a loop with this interval: whether it agrees."""
+        if every_n_steps < 1:
+            raise ValueError(f"every_n_steps must be at least 1, got {every_n_steps!r}")
+        calls = self.calls[every_n_steps] = self.calls.get(every_n_steps, 0) + 1
+        return calls % every_n_steps == 0
+
 
 class StopState:
     """What ``sync_should_stop`` remembers between calls, by channel: a rebuilt group starts anew."""
@@ -72,19 +80,18 @@ class StopState:
         self.reason: StopReason | None = None
         self.last_true: int | None = None
         self.told = False
-        self._last_channel: Channel | None = None
-        self._last = self.alone
+        self.last_channel: Channel | None = None
+        self.last = self.alone
+        self.latch, self.store, self.world = latch(), store(), world()
 
     def find(self, channel: Channel | None) -> _GroupState:
         """The counters of a channel, or of the single process."""
         if channel is None:
             return self.alone
-        if channel is self._last_channel:
-            return self._last
         known = self.by_channel.get(channel)
         if known is None:
             known = self.by_channel[channel] = _GroupState()
-        self._last_channel, self._last = channel, known
+        self.last_channel, self.last = channel, known
         return known
 
 
@@ -137,15 +144,14 @@ def sync_should_stop(
         CommunicationBroken: an earlier collective failed on this rank.
         ValueError: ``every_n_steps`` is below 1.
     """
-    check_may_meet(_NAME, group)
-    if every_n_steps < 1:
-        raise ValueError(f"every_n_steps must be at least 1, got {every_n_steps!r}")
-    channel = world().channel(group)
-    known = state().find(channel)
-    calls = known.calls[every_n_steps] = known.calls.get(every_n_steps, 0) + 1
-    if calls % every_n_steps:
+    stop = state()
+    if stop.latch.failure is not None or region.thread.regions:
+        check_may_meet(_NAME, group)
+    channel = stop.world.channel(group)
+    known = stop.last if channel is stop.last_channel else stop.find(channel)
+    if every_n_steps != 1 and not known.is_due(every_n_steps):
         return False
-    asked = store().first is not None if should_stop is None else bool(should_stop)
+    asked = stop.store.first is not None if should_stop is None else bool(should_stop)
     known.num_agreements += 1
     if channel is None:
         verdict = asked

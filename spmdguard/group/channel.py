@@ -9,7 +9,7 @@ from __future__ import annotations
 import array
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -26,19 +26,17 @@ class Channels:
     """Channels by group, dropped with the group."""
 
     def __init__(self) -> None:
-        self._last: weakref.ref[Any] | None = None
-        self._last_channel: TorchChannel | None = None
+        self.last_group: Callable[[], Any] = object
+        self.last: TorchChannel | None = None
         self._known: weakref.WeakKeyDictionary[Any, TorchChannel] = weakref.WeakKeyDictionary()
 
     def find(self, group: Any) -> TorchChannel:
         """The channel of ``group``; made on first use, which is a collective where a side group is needed."""
-        if self._last is not None and self._last() is group and self._last_channel is not None:
-            return self._last_channel
         channel = self._known.get(group)
         if channel is None:
             channel = self._known[group] = TorchChannel(group)
-        self._last = weakref.ref(group)
-        self._last_channel = channel
+        self.last_group = weakref.ref(group)
+        self.last = channel
         return channel
 
 

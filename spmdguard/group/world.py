@@ -150,11 +150,12 @@ class TorchWorld:
                 return None
         elif isinstance(group, int):
             raise ValueError(f"this rank (rank {self.rank()}) is no member of the group given, got {group!r}")
-        if self._channels is None:
+        channels = self._channels
+        if channels is None:
             from spmdguard.group.channel import Channels
 
-            self._channels = Channels()
-        found: Channel = self._channels.find(group)
+            channels = self._channels = Channels()
+        found: Channel = channels.last if channels.last_group() is group else channels.find(group)
         return found
 
     def announce_failure(self, text: str) -> None:

@@ -7,6 +7,7 @@ scenario at the top of the stack, so that it ends as a script ends: exception ho
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -29,6 +30,7 @@ Job = Callable[[], None]
 
 def serve() -> Job:
     """Answer requests until the input ends; in a forked rank, return what it has to do."""
+    gc.freeze()  # forked ranks need not copy what never changes
     answers = os.dup(1)
     os.dup2(2, 1)
     os.write(answers, b"ready\n")

@@ -136,7 +136,7 @@ class SlowReporter(Reporter):
 
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
-        time.sleep(8)
+        time.sleep(6)
 
 
 def slow_reporter() -> None:
