@@ -56,11 +56,10 @@ class Call:
 
 
 def _show(value: Any) -> str:
-    """``[4]`` for a shape, ``float32`` for ``torch.float32``, ``sum`` for ``RedOpType.SUM``."""
+    """``[4]`` for a shape, ``float32`` for ``torch.float32``."""
     if isinstance(value, tuple):
         return str(list(value))
-    text = str(value)
-    return text.rpartition(".")[2].lower() if text.startswith(("torch.", "RedOpType.")) else text
+    return str(value).removeprefix("torch.")
 
 
 class Meeting:
