@@ -97,7 +97,7 @@ def test_a_kill_before_any_call_that_touches_files(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "runtime.scenarios.killing"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
         capture_output=True,
         text=True,
         timeout=120,
