@@ -64,12 +64,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
+from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
 from .support import from_divergence
 from .support_claims import awaited, claimed, where
+from .support_trees import WORLDS
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
+    from ..traces.divergence import Divergence
 
 RULE = rule(
     code="SPG205",
@@ -87,6 +90,22 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for divergence in claimed(analysis.divergences, RULE.code):
         others = awaited(divergence)
         message = f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {others}"
-        telling = any(taint.kind in _TELLING for taint in divergence.taints)
-        certainty: Certainty | None = None if telling else "possible"
+        certainty: Certainty | None = None if _telling(divergence) else "possible"
         yield from_divergence(RULE, divergence, message, HELP, certainty=certainty)
+
+
+def _telling(divergence: Divergence) -> bool:
+    """Whether the condition looks for what one rank alone may have, and is no precondition of all ranks."""
+    kinds = {taint.kind for taint in divergence.taints}
+    if kinds & {"data", "signal"}:
+        return True
+    if not kinds & {"rank", "group-rank"} or divergence.condition is None:
+        return False
+    if not rank_dependent(divergence.condition):
+        return True
+    verdicts = {
+        truth(divergence.condition, Valuation(rank, world, local))
+        for world, local in WORLDS
+        for rank in range(world)
+    }
+    return len(verdicts) > 1

@@ -75,6 +75,11 @@ def test_shared_checks_are_silent() -> None:
                 raise FileNotFoundError(path)
             dist.all_reduce(x)
 
+        def bounds(x, first, last):
+            if not first <= dist.get_rank() < last:
+                raise ValueError((first, last))
+            dist.all_reduce(x)
+
         def after_the_last(x, limit):
             dist.all_reduce(x)
             if dist.get_rank() == 0 and x > limit:
