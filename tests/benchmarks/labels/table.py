@@ -22,6 +22,7 @@ from tests.benchmarks import measure
 LABELS = Path(__file__).with_name("labels.json")
 VERDICTS = ("true", "arguable", "false", "unread")
 HEAD = Path(__file__).with_name("head.md")
+TAIL = Path(__file__).with_name("tail.md")
 
 
 class Package(NamedTuple):
@@ -56,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows = labelled(json.loads(args.findings.read_text(encoding="utf-8")), labels)
     print(HEAD.read_text(encoding="utf-8"))
     print(page([package(folder) for folder in args.packages], rows))
+    print(f"\n{TAIL.read_text(encoding='utf-8')}", end="")
     return 1 if any(row.verdict == "unread" for row in rows) else 0
 
 
