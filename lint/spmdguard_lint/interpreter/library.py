@@ -312,7 +312,16 @@ def _progress(
     return expression("call:tqdm", list(kwargs.values()))
 
 
+def _is_kind(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A question about an object's kind."""
+    return structural(expression(f"call:{qualname}", args))
+
+
 _SPECIAL = {
+    "torch.is_tensor": _is_kind,
+    "torch.is_storage": _is_kind,
     "collections.OrderedDict": _container,
     "collections.defaultdict": _container,
     "collections.deque": _container,

@@ -9,7 +9,7 @@ from ..model import Certainty, Finding, Location, RuleInfo, Site, TrailStep
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence
-    from ..values.value import Place, Taint
+    from ..values.value import Place, Taint, Value
 
 _REASONS = {
     "rank": "differs between ranks",
@@ -64,7 +64,8 @@ def from_divergence(
 ) -> Finding:
     """A finding at the divergence's place."""
     sure: Certainty = certainty or divergence.certainty  # type: ignore[assignment]
-    if divergence.subgroup and divergence.kind in ("rank", "group-rank") and sure != "possible":
+    by_rank = divergence.subgroup and divergence.kind in ("rank", "group-rank")
+    if by_rank and sure != "possible" and not within_group(divergence):
         sure = "possible"
     return Finding(
         code=rule.code,
@@ -78,6 +79,32 @@ def from_divergence(
         diverging=divergence.diverging,
         others=divergence.others,
     )
+
+
+def within_group(divergence: Divergence) -> bool:
+    """Whether the rank that decides is the one in the operation's own group: its members part among themselves."""
+    operation = divergence.operation
+    if operation is None or operation.group is None or divergence.condition is None:
+        return False
+    stack = [divergence.condition]
+    found = False
+    while stack:
+        value = stack.pop()
+        if value.tag == "group_rank":
+            found = found or value.data[0].key == operation.group.key
+        elif value.tag == "expr":
+            operator, operands = value.data
+            if operator in ("<", "<=", ">=", ">", "in", "not in", "is", "is not") or _asks_for_membership(operands):
+                return False
+            stack.extend(operands)
+        elif value.tag == "ite":
+            stack.extend(value.data)
+    return found
+
+
+def _asks_for_membership(operands: tuple[Value, ...]) -> bool:
+    """``get_rank(group) == -1``: who is a member at all."""
+    return any(v.tag == "const" and isinstance(v.data[0], int) and v.data[0] < 0 for v in operands)
 
 
 def operation_text(divergence: Divergence) -> str:
