@@ -81,7 +81,6 @@ RULE = rule(
     status="stable",
     page=__doc__,
 )
-_TELLING = ("rank", "group-rank", "data", "signal", "time")  # else a precondition that ends all ranks alike
 HELP = "share the verdict before raising (all_reduce a flag), or defer the error with `@rank_local`"
 
 
@@ -97,7 +96,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _telling(divergence: Divergence) -> bool:
     """Whether the condition looks for what one rank alone may have, and is no precondition of all ranks."""
     kinds = {taint.kind for taint in divergence.taints}
-    if kinds & {"data", "signal"}:
+    if kinds & {"data", "signal", "time", "exception"}:
         return True
     if not kinds & {"rank", "group-rank"} or divergence.condition is None:
         return False
