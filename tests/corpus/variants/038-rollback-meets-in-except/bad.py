@@ -19,7 +19,7 @@ class Store:
     def put(self, name: str, value: torch.Tensor) -> bool:
         try:
             torch.save(value, self._path(name))
-        except OSError:
+        except (OSError, RuntimeError):
             if os.path.exists(self._path(name)):
                 os.remove(self._path(name))
             self._settle()

@@ -20,7 +20,7 @@ class Store:
         done = True
         try:
             torch.save(value, self._path(name))
-        except OSError:
+        except (OSError, RuntimeError):
             if os.path.exists(self._path(name)):
                 os.remove(self._path(name))
             done = False
