@@ -50,7 +50,8 @@ def _free_port() -> int:
 @pytest.mark.timeout(600)
 def test_matching_programs_end_the_same_way_on_real_processes(tmp_path: Path) -> None:
     """What the oracle says of each rank's end is what the rank does under gloo."""
-    jobs, expected = [], []
+    jobs: list[tuple[int, str]] = []
+    expected: list[tuple[str, ...]] = []
     index = 0
     while len(jobs) < NUM_PROGRAMS:
         source, index = from_seed(11, index), index + 1
