@@ -63,10 +63,9 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from ..traces.divergence import variance
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try
-from ..values.evaluate import rank_dependent
 from .registry import rule
 from .support import from_divergence, operation_text, site
-from .support_claims import claimed, meets_in_handler
+from .support_claims import RANK_KINDS, claimed, meets_in_handler
 from .support_trees import Step, every_node, finding_at, parts, shown, steps, waits
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def _scan(tree: Tree, fault: Node | None, certain: bool) -> tuple[Node, Op] | No
             continue
         for _part, child in parts(node):
             found = _scan(child, fault, certain)
-            if isinstance(node, Branch) and rank_dependent(node.condition) and isinstance(found, tuple):
+            if isinstance(node, Branch) and _by_rank(node) and isinstance(found, tuple):
                 found = found[0]  # what only some ranks call is not what all the others wait in
             if not isinstance(found, tuple) and found is not None and isinstance(node, Loop):
                 found = _scan(child, found, certain)
@@ -169,3 +168,8 @@ def _raises(branch: Branch) -> Node | None:
             if isinstance(node, Jump) and node.kind == "raise":
                 return node
     return None
+
+
+def _by_rank(branch: Branch) -> bool:
+    """Whether the rank decides which arm is taken."""
+    return any(taint.kind in RANK_KINDS for taint in branch.condition.taint)

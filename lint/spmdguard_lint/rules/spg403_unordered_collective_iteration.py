@@ -77,10 +77,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             node = step.node
             if not isinstance(node, Loop) or not node.order:
                 continue
-            op = next((inner for inner in every_node(node.body) if waits(inner)), None)
+            op = next((n for n in every_node(node.body) if isinstance(n, Op) and _with_data(n)), None)
             if op is None:
                 continue
-            assert isinstance(op, Op)
             message = (
                 f"`{node.text}` takes its items in an order that differs between ranks, "
                 f"and calls `{op.text}` for each"
@@ -90,3 +89,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         yield from_divergence(
             RULE, divergence, decided(divergence, "an order that differs between ranks"), HELP
         )
+
+
+def _with_data(op: Op) -> bool:
+    """Whether it matters which item an operation belongs to; one barrier is like another."""
+    return waits(op) and "barrier" not in op.name

@@ -90,6 +90,11 @@ def test_ordered_items_are_silent() -> None:
                 print(name)
             dist.all_reduce(x)
 
+        def barriers(names):
+            for name in set(names):
+                print(name)
+                dist.barrier()
+
         def unique(names, table):
             for name in dict.fromkeys(names):
                 dist.broadcast(table[name], src=0)
