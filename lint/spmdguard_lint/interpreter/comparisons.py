@@ -30,6 +30,8 @@ def existence(taint: Taints) -> Taints:
 
 def _launch_test(operator: str, left: Value, right: Value) -> Value | None:
     """``rank != -1``, ``rank >= 0``, ``rank is None``: whether there is a launcher, the same on every rank."""
+    if left.tag == "expr" and left.data[0] == "str" and right.key == NONE.key:
+        left = left.data[1][0]  # the variable of a launcher, as text
     if left.tag not in _RANKS or not is_const(right):
         return None
     number = right.data[0]
@@ -96,10 +98,9 @@ def _none_test_of_choice(operator: str, value: Value) -> Value:
     condition, then, orelse = value.data
     first, second = compare(operator, then, NONE), compare(operator, orelse, NONE)
     if first.key == TRUE.key and second.key == FALSE.key:
-        return retaint(condition, union(condition.taint, value.taint), None)
+        return condition
     if first.key == FALSE.key and second.key == TRUE.key:
-        negated = negate(condition)
-        return retaint(negated, union(negated.taint, value.taint), None)
+        return negate(condition)
     return choice(condition, first, second)
 
 

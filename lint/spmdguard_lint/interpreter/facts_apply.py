@@ -318,7 +318,8 @@ def result_of_fact(
         return _typed(fact.returns, fact, name, receiver, args, place, 0)
     if fact.result == "uniform":
         return symbol((name, place))
-    everything = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+    given = [value for key, value in kwargs.items() if key not in ("device", "dtype")]
+    everything = [*([receiver] if receiver is not None else []), *args, *given]
     return expression(f"call:{name}", everything)
 
 

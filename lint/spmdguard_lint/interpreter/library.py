@@ -28,6 +28,10 @@ _PURE_EVALUABLE = frozenset({"min", "max", "sum", "len", "range", "abs"})
 _CONSUMING = frozenset(
     {"list", "tuple", "set", "sorted", "sum", "min", "max", "any", "all", "dict", "frozenset", "next"}
 )
+_PLACEMENT = frozenset({"device", "dtype", "device_type", "pin_memory", "non_blocking"})
+_TEXT = frozenset(
+    {"startswith", "endswith", "split", "rsplit", "strip", "lower", "upper", "replace", "partition"}
+)
 _RANKISH = frozenset({"rank", "local_rank", "node_rank", "world"})
 
 
@@ -55,7 +59,7 @@ def call_external(
 
         return apply_fact(frame, fact, qualname, None, args, kwargs, node)
     type_name = facts.constructor(qualname)
-    everything = [*args, *kwargs.values()]
+    everything = [*args, *(value for name, value in kwargs.items() if name not in _PLACEMENT)]
     if type_name is not None:
         place = frame.place(node)
         taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
@@ -89,6 +93,13 @@ def call_builtin(
         consume(frame, node, args[0], lambda _value: None, text_of(node))
         args = [symbol(("consumed", frame.place(node)), args[0].taint), *args[1:]]
     if name in _PASS_THROUGH and len(args) == 1:
+        if (
+            name in ("int", "float")
+            and args[0].tag in ("sym", "expr")
+            and args[0].taint
+            and isinstance(node, ast.Call)
+        ):
+            frame.out.append(Fallible(frame.place(node), text_of(node), False, own=True))
         return _convert(name, args[0])
     if name == "len" and len(args) == 1:
         return _length(frame, args[0])
@@ -201,6 +212,8 @@ def call_unknown_method(
     result = expression(f"call:{name}", [receiver, *args, *kwargs.values()])
     if name in ("items", "keys", "values", "copy"):
         result = retaint(result, result.taint, receiver.trip)
+    if name in _TEXT:
+        result = retaint(result, frozenset(t for t in result.taint if t.kind not in ("filesystem", "time")))
     if name in ("size", "dim", "numel", "nelement", "element_size"):
         result = retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
     if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):

@@ -79,7 +79,6 @@ _ONE_RANK = frozenset(
         "ConnectionError",
         "TimeoutError",
         "HTTPError",
-        "JSONDecodeError",
         "UnpicklingError",
     ]
 )

@@ -255,7 +255,7 @@ def _main_first(frame: Frame, fact: Any, node: ast.expr, body: Callable[[], None
     place = frame.place(node)
     text = text_of(node)
     condition = main_predicate(frame, fact.main_only or "main", node, text)
-    name = fact.op or "barrier"
+    name = "barrier"  # whatever it is called, it is one: two such managers may stand inside each other
     before = Branch(
         place, negate(condition), [Op(place, name, "collective", None, text, implicit=True)], [], "with", text
     )

@@ -14,6 +14,7 @@ from .terms import ABORT, Reader, Terms, catches, subtrees
 _BROAD = frozenset(
     {"Exception", "BaseException", "RuntimeError", "OutOfMemoryError", "DistBackendError", "DistError"}
 )
+_ON_DATA = frozenset({"ValueError", "TypeError", "KeyError", "IndexError", "OverflowError"})
 _IO = frozenset(
     {"OSError", "IOError", "FileNotFoundError", "PermissionError", "ConnectionError", "TimeoutError"}
 )
@@ -27,7 +28,8 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
     k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort")
     for handler in node.handlers:
         broad = not handler.names or any(n in _BROAD for n in handler.names)
-        if not broad and not (any(n in _IO for n in handler.names) and _has_io(node.body)):
+        io = any(n in _IO for n in handler.names) and _has_io(node.body)
+        if not broad and not io and not (any(n in _ON_DATA for n in handler.names) and _reads_own(node.body)):
             continue
         after_error = quiet.read(handler.body, k)
         own_op, own_calls = first_op(handler.body, quiet)
@@ -108,6 +110,14 @@ def _meant_for_own_raise(handler: Handler, body: Tree) -> bool:
         if any(_meant_for_own_raise(handler, child) for child in subtrees(node)):
             return True
     return False
+
+
+def _reads_own(nodes: Tree) -> bool:
+    """Whether something is made of this rank's own data that may not be possible."""
+    return any(
+        (isinstance(node, Fallible) and node.own) or any(_reads_own(child) for child in subtrees(node))
+        for node in nodes
+    )
 
 
 def _has_io(nodes: Tree) -> bool:

@@ -89,12 +89,16 @@ class Event(Node):
 
 
 class Fallible(Node):
-    """An operation that may raise on one rank alone; ``io`` when it is a file, network or tracker operation."""
+    """An operation that may raise on one rank alone.
 
-    __slots__ = ("io", "text")
+    ``io``: a file, network or tracker operation; ``own``: it reads this rank's own data (``float(line)``).
+    """
 
-    def __init__(self, place: Place, text: str, io: bool) -> None:
+    __slots__ = ("io", "own", "text")
+
+    def __init__(self, place: Place, text: str, io: bool, *, own: bool = False) -> None:
         super().__init__(place)
+        self.own = own
         self.text = text
         self.io = io
 
