@@ -68,6 +68,7 @@ class TorchChannel:
         self._described = describe_group(group)
         self._name = str(group.group_name)
         if not moves_cpu_tensors(group):
+            # spmdguard: ignore[SPG202] -- the backend of a group is the same on every rank
             group = _new_side_group(group, self.ranks)
         self._group = weakref.ref(group)
         self._held = array.array("i", [0])

@@ -46,6 +46,7 @@ def destroy_groups(timeout_s: float, *, emergency: bool) -> None:
         if abort:
             c10d._abort_process_group()
         if default_group() is not None:
+            # spmdguard: ignore[SPG108] -- the main thread waits for it, and calls no collective any more
             c10d.destroy_process_group()
 
     try:

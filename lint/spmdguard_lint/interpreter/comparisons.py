@@ -95,7 +95,8 @@ def compare(operator: str, left: Value, right: Value) -> Value:
 
 
 def _none_test_of_choice(operator: str, value: Value) -> Value:
-    condition, then, orelse = value.data
+    condition: Value = value.data[0]
+    then, orelse = value.data[1:]
     first, second = compare(operator, then, NONE), compare(operator, orelse, NONE)
     if first.key == TRUE.key and second.key == FALSE.key:
         return condition

@@ -61,15 +61,10 @@ def inline_call(
     if machine.follow_left < 0 and machine.worth_following(info):
         machine.truncated = True
         return symbol(("unfollowed", info.full_name, frame.place(node)), trusted(frame, info, taint))
-    if info in machine.stack and machine.reach.reaches(info):
-        if machine.stack.count(info) == 1 and closure is None and not spread:
-            args = [widened(v, info, index) for index, v in enumerate(args)]
-            kwargs = {name: widened(v, info, name) for name, v in kwargs.items()}
-            return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
-        text = text_of(node)
-        frame.out.append(
-            Op(frame.place(node), f"recursive call of {info.name}", "collective", None, text, implicit=True)
-        )
+    if machine.stack.count(info) == 1 and closure is None and not spread and machine.reach.reaches(info):
+        args = [widened(v, info, index) for index, v in enumerate(args)]
+        kwargs = {name: widened(v, info, name) for name, v in kwargs.items()}
+        return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
         return symbol(("recursive", info.full_name, frame.place(node)), taint)
     if not machine.worth_following(info) and not any(_communicating(v) for v in everything):
@@ -172,7 +167,6 @@ def _apply_configured(
     frame: Frame, kind: str, info: FunctionInfo, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """A function that the project's configuration describes."""
-    from ..traces.nodes import Op
 
     label = ("configured", info.full_name, frame.place(node))
     if kind == "collectives":

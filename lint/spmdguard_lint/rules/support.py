@@ -94,7 +94,9 @@ def within_group(divergence: Divergence) -> bool:
             found = found or value.data[0].key == operation.group.key
         elif value.tag == "expr":
             operator, operands = value.data
-            if operator in ("<", "<=", ">=", ">", "in", "not in", "is", "is not") or _asks_for_membership(operands):
+            if operator in ("<", "<=", ">=", ">", "in", "not in", "is", "is not") or _asks_for_membership(
+                operands
+            ):
                 return False
             stack.extend(operands)
         elif value.tag == "ite":
