@@ -248,6 +248,7 @@ class Run:
         if self._post_train is not None:
             try:
                 self._post_train()
+                raise_if_deferred_error()
             except Exception as failure:
                 write_primary_error(failure)
                 raise
