@@ -64,11 +64,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
+from ..traces.matching import worlds_for
 from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
 from .support import from_divergence
 from .support_claims import awaited, claimed, where
-from .support_trees import WORLDS
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -104,7 +104,7 @@ def _telling(divergence: Divergence) -> bool:
         return True
     verdicts = {
         truth(divergence.condition, Valuation(rank, world, local))
-        for world, local in WORLDS
-        for rank in range(world)
+        for world, local, ranks in worlds_for(divergence.condition)
+        for rank in ranks
     }
     return len(verdicts) > 1

@@ -52,7 +52,7 @@ def _same_for_all(
     worlds: list[tuple[int, int, tuple[int, ...]]],
     shared: list[Hashable],
 ) -> bool:
-    for world, local, ranks in worlds if by_rank else worlds[:1]:
+    for world, local, ranks in worlds:
         for agreed in product((True, False), repeat=len(shared)):
             common = tuple(zip(shared, agreed, strict=True))
             seen: set[int] = set()
