@@ -63,7 +63,7 @@ def call_external(
     if type_name is not None:
         place = frame.place(node)
         taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
-        kept = frozenset(t for t in taint if t.kind != "data" and t.kind != "synced")
+        kept = frozenset(t for t in taint if t.kind not in ("data", "synced", "random"))
         payload = args[0] if args else None
         return Value("extobj", (type_name, place, payload), kept, None, ("extobj", type_name, place))
     frame.out.append(Fallible(frame.place(node), text_of(node), False))

@@ -96,7 +96,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _telling(divergence: Divergence) -> bool:
     """Whether the condition looks for what one rank alone may have, and is no precondition of all ranks."""
     kinds = {taint.kind for taint in divergence.taints}
-    if kinds & {"data", "signal", "time", "exception"}:
+    if kinds & {"data", "signal", "time", "random", "exception"}:
         return True
     if not kinds & {"rank", "group-rank"} or divergence.condition is None:
         return False

@@ -308,8 +308,13 @@ class Reader:
     def _loop(self, node: Loop, k: Continuation) -> int:
         after_normal = self.read(node.orelse, k) if node.orelse else k.fall
         if not self.has_ops(node.body):
-            body = k.but(fall=after_normal, cont=after_normal, brk=k.fall)
-            return self.read(node.body, body)
+            inside = self.read(node.body, k.but(fall=after_normal, cont=after_normal, brk=k.fall))
+            if inside != after_normal and NEVER not in (inside, after_normal) and self.watcher is not None:
+                self.watcher.loop(node, k, self)
+            rounds = self._count(node)
+            if isinstance(rounds, tuple) and isinstance(rounds[1], int):
+                return inside if rounds[1] > 0 else after_normal
+            return self.terms.alt(("rounds", node.place), inside, after_normal)
         if self.watcher is not None:
             self.watcher.loop(node, k, self)
         endless = node.form == "while" and not any(
