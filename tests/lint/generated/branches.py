@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.lint.generated.collectives import bare, trace
 from tests.lint.generated.scope import Lines, Scope, indent
 from tests.lint.generated.values import (
+    FILE_TEST,
     always_condition,
     condition,
     local_statement,
@@ -26,7 +27,8 @@ def uniform_if(scope: Scope) -> Lines:
 
 def rank_if(scope: Scope) -> Lines:
     """Some ranks take another arm than others."""
-    lines = [f"if {rank_condition(scope)}:", *indent(scope.arm().block(2))]
+    test = FILE_TEST if scope.draw.chance(4) else rank_condition(scope)
+    lines = [f"if {test}:", *indent(scope.arm().block(2))]
     if scope.draw.chance(20):
         lines += [f"elif {condition(scope, scope.draw.chance(60))}:", *indent(scope.arm().block(1))]
     if scope.draw.chance(40):
