@@ -18,6 +18,7 @@ from ..values.value import (
     union,
 )
 
+_BY_RANK = frozenset({"rank", "group-rank"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg", "len", "int", "float"})
 NEVER_NONE = frozenset({"func", "class", "ext", "extobj", "module", "partial", "bound", "obj", "tuple"})
@@ -90,7 +91,9 @@ def compare(operator: str, left: Value, right: Value) -> Value:
         return FALSE if operator == "is" else TRUE
     result = fold(expression(operator, (left, right)))
     if result.taint and _asks_for_structure(operator, left, right):
-        return retaint(result, existence(result.taint))
+        computed = right.key == NONE.key and left.tag == "expr"
+        kept = existence(result.taint)
+        return retaint(result, frozenset(t for t in kept if t.kind not in _BY_RANK) if computed else kept)
     return result
 
 

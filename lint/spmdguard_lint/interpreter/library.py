@@ -212,6 +212,8 @@ def call_unknown_method(
     result = expression(f"call:{name}", [receiver, *args, *kwargs.values()])
     if name in ("items", "keys", "values", "copy"):
         result = retaint(result, result.taint, receiver.trip)
+    if name in ("to", "cuda", "cpu", "type"):
+        result = retaint(result, receiver.taint, receiver.trip)
     if name in _TEXT:
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in ("filesystem", "time")))
     if name in ("size", "dim", "numel", "nelement", "element_size"):
