@@ -143,6 +143,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     tally = Tally()
     for records in fuzz(args.first, args.count, args.jobs, args.limit):
         for record in records:
+            if record["place"] and record["place"] not in tally.crashes:
+                print(f"seed {record['seed']}: {record['place']}", file=sys.stderr, flush=True)
             tally.add(record)
         print(
             f"{tally.num_trials}/{args.count}, {len(tally.crashes)} kinds of crash",
