@@ -1,18 +1,47 @@
-"""The command ``spmdguard``: hands each command to the half that owns it, and imports nothing else."""
+"""The command ``spmdguard``: hands each command to the room that owns it, and imports nothing before it is asked."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NamedTuple
 
-_USAGE = """\
+
+class _Command(NamedTuple):
+    """Where a command lives: ``module.function(arguments) -> exit code``, and its lines in the usage text."""
+
+    module: str
+    function: str
+    usage: str
+    help: str
+
+
+_COMMANDS = {
+    "lint": _Command(
+        "spmdguard_lint.cli",
+        "lint_command",
+        "lint PATH...",
+        "find code in which ranks stop calling the same collectives in the same order",
+    ),
+    "rule": _Command(
+        "spmdguard_lint.cli",
+        "rule_command",
+        "rule CODE",
+        "show a rule's page; `spmdguard rule --all` lists every rule",
+    ),
+}
+
+
+def _usage() -> str:
+    lines = "\n".join(f"  {command.usage:<15} {command.help}" for command in _COMMANDS.values())
+    return f"""\
 usage: spmdguard COMMAND ...
 
 Keep distributed PyTorch jobs from hanging.
 
 commands:
-  lint PATH...    find code in which ranks stop calling the same collectives in the same order
-  rule CODE       show a rule's page; `spmdguard rule --all` lists every rule
+{lines}
 
 options:
   -h, --help      show this text; `spmdguard COMMAND --help` shows a command's options
@@ -23,17 +52,20 @@ options:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (default: this process's) and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    command = arguments[0] if arguments else ""
-    if command in ("-h", "--help", "help", ""):
-        print(_USAGE, end="", file=sys.stdout if command else sys.stderr)
-        return 0 if command else 2
-    if command in ("-V", "--version", "version"):
+    name = arguments[0] if arguments else ""
+    if name in ("-h", "--help", "help", ""):
+        print(_usage(), end="", file=sys.stdout if name else sys.stderr)
+        return 0 if name else 2
+    if name in ("-V", "--version", "version"):
         from importlib.metadata import version
 
         print(f"spmdguard {version('spmdguard')}")
         return 0
+    if name not in _COMMANDS:
+        print(f"spmdguard: error: unknown command `{name}`\n\n{_usage()}", end="", file=sys.stderr)
+        return 2
     try:
-        return _run(command, arguments[1:])
+        return _run(_COMMANDS[name], arguments[1:])
     except KeyboardInterrupt:
         print("spmdguard: interrupted", file=sys.stderr)
         return 130
@@ -45,14 +77,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _run(command: str, arguments: list[str]) -> int:
-    if command == "lint":
-        from spmdguard_lint.cli import lint_command
-
-        return lint_command(arguments)
-    if command == "rule":
-        from spmdguard_lint.cli import rule_command
-
-        return rule_command(arguments)
-    print(f"spmdguard: error: unknown command `{command}`\n\n{_USAGE}", end="", file=sys.stderr)
-    return 2
+def _run(command: _Command, arguments: list[str]) -> int:
+    function: Callable[[list[str]], int] = getattr(import_module(command.module), command.function)
+    return function(arguments)
