@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 Severity = Literal["error", "warning", "info"]
 Certainty = Literal["definite", "likely", "possible"]
 Status = Literal["stable", "preview"]
+Applicability = Literal["safe", "unsafe"]
 
 SEVERITY_ORDER: dict[str, int] = {"error": 0, "warning": 1, "info": 2}
 CERTAINTY_ORDER: dict[str, int] = {"definite": 0, "likely": 1, "possible": 2}
@@ -55,14 +56,17 @@ class Edit:
 class Fix:
     """A set of edits that removes the finding."""
 
-    applicability: Literal["safe", "unsafe"]
+    applicability: Applicability
     message: str
     edits: tuple[Edit, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One report. ``message`` states a fact with the user's names; ``help`` says what to do."""
+    """One report. ``message`` states a fact with the user's names; ``help`` says what to do.
+
+    ``marks`` are the places, by name, that the rule's fix needs to know; ``fix`` is made from them.
+    """
 
     code: str
     name: str
@@ -75,11 +79,15 @@ class Finding:
     diverging: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     fix: Fix | None = None
+    marks: tuple[tuple[str, Site], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RuleInfo:
-    """A rule's description; ``page`` is the Markdown text shown by ``spmdguard rule CODE``."""
+    """A rule's description; ``page`` is the Markdown text shown by ``spmdguard rule CODE``.
+
+    ``fix`` says whether findings may have a fix, and what the best of them is.
+    """
 
     code: str
     name: str
@@ -87,6 +95,7 @@ class RuleInfo:
     severity: Severity
     status: Status
     page: str = field(repr=False)
+    fix: Applicability | None = None
 
 
 class Progress(Protocol):

@@ -16,7 +16,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from spmdguard_lint.model import Finding, RuleInfo, Severity, Status
+from spmdguard_lint.model import Applicability, Finding, RuleInfo, Severity, Status
 
 Check = Callable[[Any], Iterable[Finding]]
 
@@ -28,8 +28,19 @@ _CODE = re.compile(r"SPG\d{3}$")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*$")
 
 
-def rule(*, code: str, name: str, severity: Severity, status: Status, page: str | None) -> RuleInfo:
-    """Describe a rule; ``page`` is its docstring (None under ``python -OO``), headed ``# name (CODE)``."""
+def rule(
+    *,
+    code: str,
+    name: str,
+    severity: Severity,
+    status: Status,
+    page: str | None,
+    fix: Applicability | None = None,
+) -> RuleInfo:
+    """Describe a rule; ``page`` is its docstring (None under ``python -OO``), headed ``# name (CODE)``.
+
+    ``fix`` declares that ``fixes/spgNNN.py`` can mend findings of the rule, at best safely or never so.
+    """
     if not _CODE.match(code):
         raise ValueError(f"code={code!r}: expected SPG and three digits, like SPG102")
     if not _NAME.match(name):
@@ -38,7 +49,7 @@ def rule(*, code: str, name: str, severity: Severity, status: Status, page: str 
     title = f"# {name} ({code})"
     if text and text.splitlines()[0] != title:
         raise ValueError(f"page of {code} starts with {text.splitlines()[0]!r}: expected {title!r}")
-    return RuleInfo(code, name, _summary(text), severity, status, text + "\n")
+    return RuleInfo(code, name, _summary(text), severity, status, text + "\n", fix)
 
 
 @cache
