@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         RanksMissing,
         RanksOutOfStep,
         SpmdguardError,
+        StoreUnreachable,
         TeardownTimeout,
     )
     from spmdguard.exitcodes import ExitCode
@@ -50,6 +51,7 @@ _ROOMS = {
         "RanksMissing",
         "RanksOutOfStep",
         "SpmdguardError",
+        "StoreUnreachable",
         "TeardownTimeout",
     ),
     "exitcodes": ("ExitCode",),
@@ -83,6 +85,7 @@ __all__ = [
     "Run",
     "SpmdguardError",
     "StopReason",
+    "StoreUnreachable",
     "TeardownTimeout",
     "WandbReporter",
     "WriterReporter",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from spmdguard.format import format_error, name_ranks
+from spmdguard.format import escape_text, format_error, name_ranks
 
 __all__ = [
     "CollectiveInRankLocalError",
@@ -14,6 +14,7 @@ __all__ = [
     "RanksMissing",
     "RanksOutOfStep",
     "SpmdguardError",
+    "StoreUnreachable",
     "TeardownTimeout",
 ]
 
@@ -172,4 +173,25 @@ class TeardownTimeout(SpmdguardError):
             "saw": f"rank {self.rank} is still inside it",
             "where": "teardown",
             "do": "end the process with os._exit; the process group cannot be used any more",
+        }
+
+
+class StoreUnreachable(SpmdguardError):
+    """The job's rendezvous store could not be held or reached.
+
+    ``kind`` is ``unresolvable``, ``refused``, ``silent``, ``closed``, ``foreign`` (another service answers), ``taken``
+    (the port is in use) or ``elsewhere`` (rank 0 is not on the host of ``MASTER_ADDR``).
+    """
+
+    def __init__(self, *, address: str, kind: str, reason: str) -> None:
+        self.address = address
+        self.kind = kind
+        self.reason = reason
+
+    def describe(self) -> dict[str, str]:
+        return {
+            "title": f"the rendezvous store at {escape_text(self.address)} cannot be reached",
+            "saw": escape_text(self.reason),
+            "where": "MASTER_ADDR and MASTER_PORT of this process",
+            "do": "start rank 0 there, and give every process the same MASTER_ADDR and MASTER_PORT",
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -27,6 +27,27 @@ def name_ranks(ranks: Iterable[int]) -> str:
     """``"rank 3"`` or ``"ranks 0-2, 5"``."""
     known = sorted(set(ranks))
     return f"rank{'' if len(known) == 1 else 's'} {format_ranks(known)}"
+
+
+def name_ranks_by_host(hosts: Mapping[int, str]) -> str:
+    """``{0: "a", 1: "a", 4: "b"}`` becomes ``"ranks 0-1 (host a), rank 4 (host b)"``."""
+    ranks_of: dict[str, list[int]] = {}
+    for rank, host in sorted(hosts.items()):
+        ranks_of.setdefault(host, []).append(rank)
+    return ", ".join(f"{name_ranks(ranks)} (host {escape_text(host)})" for host, ranks in ranks_of.items())
+
+
+def escape_text(text: str, limit: int = 200) -> str:
+    """One printable line of at most ``limit`` characters: what could steer a terminal shows as an escape.
+
+    Control characters, line ends, bidirectional overrides and lone surrogates become ``\\x1b`` or ``\\u202e``.
+    """
+    cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return cut if cut.isascii() and cut.isprintable() else "".join(map(_escape, cut))
+
+
+def _escape(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
 def format_error(title: str, *, saw: str = "", where: str = "", do: str = "") -> str:

@@ -48,6 +48,7 @@ RUNTIME_LAYERS: tuple[tuple[str, ...], ...] = (
     ("work", "driving", "meeting"),
     ("features",),
     ("lifecycle",),
+    ("watch", "preflight"),
     ("integrations", "testing"),
     ("cli", "__main__", ""),
 )

@@ -42,6 +42,7 @@ EXAMPLES: list[errors.SpmdguardError] = [
     errors.RanksOutOfStep(operation="sync_should_stop", own=4, other=5, rank=0, place="t.py:9"),
     errors.OtherRanksFailed(failures={2: "OSError: disk", 3: "KeyError: 1"}, place="end of the run"),
     errors.TeardownTimeout(timeout_s=30.0, rank=1),
+    errors.StoreUnreachable(address="a:29500", kind="refused", reason="nothing listens there"),
 ]
 
 
