@@ -35,7 +35,14 @@ if TYPE_CHECKING:
         WandbReporter,
         WriterReporter,
     )
-    from spmdguard.stop import StopReason, stop_reason, sync_should_stop
+    from spmdguard.stop import (
+        StopReason,
+        StopSource,
+        stop_after,
+        stop_on_signal,
+        stop_reason,
+        sync_should_stop,
+    )
 
 __version__ = "0.1.0"
 
@@ -66,7 +73,14 @@ _ROOMS = {
         "WandbReporter",
         "WriterReporter",
     ),
-    "stop": ("StopReason", "stop_reason", "sync_should_stop"),
+    "stop": (
+        "StopReason",
+        "StopSource",
+        "stop_after",
+        "stop_on_signal",
+        "stop_reason",
+        "sync_should_stop",
+    ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -85,6 +99,7 @@ __all__ = [
     "Run",
     "SpmdguardError",
     "StopReason",
+    "StopSource",
     "StoreUnreachable",
     "TeardownTimeout",
     "WandbReporter",
@@ -106,6 +121,8 @@ __all__ = [
     "run",
     "save_checkpoint",
     "start_checkpoint",
+    "stop_after",
+    "stop_on_signal",
     "stop_reason",
     "sync_should_stop",
     "try_or_defer",

@@ -5,11 +5,11 @@ Used by ``barrier``, ``main_process_first``, ``sync_should_stop``, ``run`` and `
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from spmdguard import region
+from spmdguard.clock import clock
 from spmdguard.errors import RanksMissing
 from spmdguard.format import find_user_frame, format_exception_line, format_place
 from spmdguard.group import guard
@@ -30,7 +30,7 @@ def check_may_meet(operation: str, group: Any = None) -> None:
 
 def meet(operation: str, channel: Channel, communicate: Callable[[], _R]) -> _R:
     """Run ``communicate``; its failure closes the latch and becomes ``RanksMissing``."""
-    started_s = time.monotonic()
+    started_s = clock().monotonic()
     try:
         return communicate()
     except Exception as exc:
@@ -39,7 +39,7 @@ def meet(operation: str, channel: Channel, communicate: Callable[[], _R]) -> _R:
 
 def explain(operation: str, channel: Channel, exc: Exception, started_s: float) -> RanksMissing:
     """Close the latch and find out, through the store, which ranks did not come."""
-    elapsed_s = time.monotonic() - started_s
+    elapsed_s = clock().monotonic() - started_s
     arrived = channel.find_arrived(operation)
     error = RanksMissing(
         operation=operation,

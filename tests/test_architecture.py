@@ -42,7 +42,7 @@ LINT_ROOMS = {
 # The runtime, from the ground up; a file may import from lower layers, and from its own where that is said.
 RUNTIME_LAYERS: tuple[tuple[str, ...], ...] = (
     ("format", "current", "detach", "decorated"),
-    ("errors",),
+    ("errors", "clock"),
     ("group",),
     ("latch", "region", "deferred"),
     ("work", "driving", "meeting"),

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from spmdguard.checkpoint.names import is_abandoned, new_trash_name
+from spmdguard.clock import clock
 from spmdguard.format import format_exception_line
 
 logger = logging.getLogger("spmdguard")
@@ -99,12 +100,13 @@ def clean_abandoned(directory: Path, active: set[str]) -> None:
 
 def wait_until(seen: Callable[[], bool], timeout_s: float) -> bool:
     """Whether ``seen`` became true in time; asks often at first, then once a second."""
-    deadline_s = time.monotonic() + timeout_s
+    watch = clock()
+    deadline_s = watch.monotonic() + timeout_s
     pause_s = 0.01
     while not seen():
-        if time.monotonic() > deadline_s:
+        if watch.monotonic() > deadline_s:
             return False
-        time.sleep(pause_s)
+        watch.sleep(pause_s)
         pause_s = min(1.0, 1.5 * pause_s)
     return True
 

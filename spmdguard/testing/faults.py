@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Action = Literal["fail", "kill", "delay"]
+Action = Literal["fail", "kill", "delay", "signal", "advance"]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """On ``rank``, at its ``nth`` operation called ``at`` (any operation where that is None)."""
+    """On ``rank``, at its ``nth`` operation called ``at`` (any operation where that is None).
+
+    ``at`` may also be a line, ``"train.py:42"``: when the rank is about to run it for the ``nth`` time.
+    """
 
     action: Action
     rank: int
@@ -18,6 +21,14 @@ class Fault:
     nth: int
     error: BaseException | None = None
     num_turns: int = 0
+    signal: int = 0
+    seconds: float = 0.0
+
+    @property
+    def line(self) -> tuple[str, int] | None:
+        """The end of the file's path, and the line, where ``at`` is one."""
+        name, _, number = (self.at or "").rpartition(":")
+        return (name, int(number)) if name and number.isdigit() else None
 
 
 class FaultPlan:
@@ -26,15 +37,16 @@ class FaultPlan:
     def __init__(self, num_ranks: int) -> None:
         self._num_ranks = num_ranks
         self._by_rank: dict[int, list[Fault]] = {}
+        self._lines: dict[int, list[Fault]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_rank)
+        return bool(self._by_rank or self._lines)
 
     def add(self, fault: Fault) -> None:
         """Plan ``fault``.
 
         Raises:
-            ValueError: there is no such rank, or ``nth`` or ``num_turns`` is below 1.
+            ValueError: there is no such rank, or ``nth``, ``num_turns`` or ``seconds`` is out of range.
         """
         if not 0 <= fault.rank < self._num_ranks:
             raise ValueError(f"rank must be from 0 to {self._num_ranks - 1}, got {fault.rank!r}")
@@ -42,18 +54,27 @@ class FaultPlan:
             raise ValueError(f"nth must be at least 1, got {fault.nth!r}; the first operation is 1")
         if fault.action == "delay" and fault.num_turns < 1:
             raise ValueError(f"turns must be at least 1, got {fault.num_turns!r}")
-        self._by_rank.setdefault(fault.rank, []).append(fault)
+        if fault.action == "advance" and not fault.seconds > 0:
+            raise ValueError(f"seconds must be positive, got {fault.seconds!r}; a clock goes forward")
+        if fault.line is not None:
+            self._lines.setdefault(fault.rank, []).append(fault)
+        else:
+            self._by_rank.setdefault(fault.rank, []).append(fault)
 
-    def find(self, rank: int, names: tuple[str, ...], counts: dict[str, int]) -> Fault | None:
-        """Count one operation of ``rank``, known by ``names``; the fault planned for it."""
+    def at_lines(self, rank: int) -> list[Fault]:
+        """The faults planned for lines of code on ``rank``."""
+        return self._lines.get(rank, [])
+
+    def find(self, rank: int, names: tuple[str, ...], counts: dict[str, int]) -> list[Fault]:
+        """Count one operation of ``rank``, known by ``names``; the faults planned for it, in that order."""
         planned = self._by_rank.get(rank)
         if planned is None:
-            return None
-        found = None
+            return []
+        found = []
         for name in {*names, ""}:
             counts[name] = counts.get(name, 0) + 1
         for fault in planned:
             name = fault.at or ""
             if (name in names or not name) and counts[name] == fault.nth:
-                found = found or fault
+                found.append(fault)
         return found

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from spmdguard.format import name_ranks
-from spmdguard.testing.faults import FaultPlan
+from spmdguard.stop.sources import sources
+from spmdguard.testing.faults import Fault, FaultPlan
+from spmdguard.testing.lines import watch_lines
 from spmdguard.testing.matching import Call, Combine, Group, Meeting, Route, Transfer
 from spmdguard.testing.mismatch import CollectiveMismatch, Kind
 from spmdguard.testing.ranks import RankKilled, SimulatedRank, refuse_other_threads
@@ -33,6 +35,7 @@ class Meetings:
         self.failed_before: list[SimulatedRank] = []
         self.announced: tuple[int, str] | None = None
         self._faults = faults
+        self.faults_at_lines = faults.at_lines
 
     def find_group(self, key: Any, ranks: Sequence[int], name: str) -> Group:
         """The group known by ``key``, the same object for each of its ranks."""
@@ -46,15 +49,21 @@ class Meetings:
         refuse_other_threads(me, names[0])
         if me.is_over:
             raise RankKilled
-        fault = self._faults.find(me.number, names, me.counts) if self._faults else None
-        if fault is None:
-            return
+        if self._faults:
+            for fault in self._faults.find(me.number, names, me.counts):
+                self.happen(me, fault, f"{names[0]} at {site}")
+            watch_lines(self, me)  # an error raised at a line has switched that off
+
+    def happen(self, me: SimulatedRank, fault: Fault, place: str) -> None:
+        """Let ``fault`` happen to ``me``, which is about to begin what ``place`` says."""
         if fault.action == "delay":
             self.scheduler.delay(me, fault.num_turns)
-        elif fault.action == "kill":
-            me.ending = f"was killed at {names[0]} at {site}"
+        elif fault.action == "advance":
+            me.now_s += fault.seconds
+        elif fault.action == "kill" or (fault.action == "signal" and not sources().receive(fault.signal)):
+            me.ending = f"was killed at {place}"
             self.scheduler.kill(me)
-        else:
+        elif fault.action == "fail":
             assert fault.error is not None
             raise fault.error
 

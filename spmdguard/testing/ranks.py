@@ -50,6 +50,8 @@ class SimulatedRank:
         self.torch_world: Any = None
         self.works: set[Any] = set()
         self.num_polls = 0
+        self.now_s = 0.0
+        self.line_counts: dict[int, int] = {}
         self.num_groups = 0
         self.result: Any = None
         self.error: BaseException | None = None

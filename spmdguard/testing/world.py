@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
+from spmdguard.clock import clock as clock_of_process
 from spmdguard.current import PerProcess, simulated_process
 from spmdguard.format import add_note, format_exception_line, name_ranks
 from spmdguard.group.world import world as world_of_process
+from spmdguard.testing.clocks import RankClock
 from spmdguard.testing.environment import per_rank_environment
 from spmdguard.testing.faults import Fault, FaultPlan
 from spmdguard.testing.helpers import helpers_belong_to_ranks
+from spmdguard.testing.lines import watch_lines
 from spmdguard.testing.matching import Group
 from spmdguard.testing.meetings import DEFAULT_GROUP, Meetings
 from spmdguard.testing.ranks import Outcome, RankKilled, SimulatedRank, thread
@@ -71,6 +75,14 @@ class SimulatedWorld:
     def delay(self, rank: int, *, at: str | None = None, nth: int = 1, turns: int = 10) -> None:
         """Keep ``rank`` from its ``nth`` operation ``at`` until ``turns`` others ran, or nobody else can."""
         self._faults.add(Fault("delay", rank, at, nth, num_turns=turns))
+
+    def signal(self, rank: int, number: int, *, at: str | None = None, nth: int = 1) -> None:
+        """Let a signal reach ``rank`` there; without ``stop_on_signal`` for it, the rank is killed."""
+        self._faults.add(Fault("signal", rank, at, nth, signal=int(number)))
+
+    def advance(self, rank: int, *, seconds: float, at: str | None = None, nth: int = 1) -> None:
+        """Move the clock of ``rank`` forward there; ``stop_after`` and waiting for files go by that clock."""
+        self._faults.add(Fault("advance", rank, at, nth, seconds=float(seconds)))
 
     def run(self, fn: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> list[_R]:
         """Run ``fn`` on every rank; its results by rank.
@@ -171,7 +183,9 @@ def _live(
         meetings.scheduler.restore(me)
     try:
         me.values.update(start(me))
+        me.values[clock_of_process] = RankClock(meetings, me)
         with simulated_process(me.values):
+            watch_lines(meetings, me)
             me.result = fn(*args, **kwargs)
         me.ending = "returned"
     except RankKilled:
@@ -182,6 +196,8 @@ def _live(
     except BaseException as exc:
         me.error = exc
         me.ending = f"raised {format_exception_line(exc).splitlines()[0]}"
+    finally:
+        sys.settrace(None)
     me.state = "ended"
     meetings.ended.append(me)
     meetings.scheduler.end(me)

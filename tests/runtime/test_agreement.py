@@ -39,7 +39,7 @@ def test_reasons_of_several_ranks_are_told(zygote: Zygote) -> None:
     ended = zygote.run("agreeing:several_ask", ranks=4, num_asking=2)
     assert ended.codes == [0] * 4, ended.report()
     text = "deferred OSError: upload"
-    expected = f"True [(0, '{text}'), (1, '{text}')]\nTrue [1]\nFalse\n"
+    expected = f"True [(0, '{text}'), (1, '{text}')]\nTrue [0, 1]\nFalse\n"
     assert [expected] * 4 == [each.out for each in ended.ranks]
 
 
@@ -118,7 +118,7 @@ def test_main_process_first_survives_an_exception(zygote: Zygote, fail_on: int, 
 
 def test_only_a_rebuilt_group_may_resume(zygote: Zygote) -> None:
     """Communication resumes after the group was rebuilt, by the documented call, and not before."""
-    ended = zygote.run("agreeing:rebuild", ranks=2, agent_store=False)
+    ended = zygote.run("agreeing:rebuild", ranks=2)
     assert ended.codes == [0, 0], ended.report()
     for each in ended.ranks:
         note, same, new = each.out.splitlines()

@@ -115,6 +115,11 @@ def agreed() -> None:
     if reason is not None:
         assert_type(reason.ranks, tuple[int, ...])
         assert_type(reason.texts, dict[int, str])
+    with spmdguard.stop_on_signal(15, 10) as source:
+        assert_type(source, spmdguard.StopSource)
+        assert_type(source.asks, bool)
+    spmdguard.stop_after(timedelta(hours=4)).close()
+    spmdguard.stop_after("4h")  # type: ignore[arg-type]  # seconds or a timedelta
     spmdguard.barrier("x")
     with spmdguard.main_process_first(local=True):
         assert_type(spmdguard.is_main_process(), bool)

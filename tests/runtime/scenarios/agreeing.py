@@ -11,7 +11,7 @@ import torch.distributed as dist
 import spmdguard
 from spmdguard.group.world import world
 
-from .parts import say, start_gloo
+from .parts import restart_gloo, say, start_gloo
 
 
 def fail(*_: Any) -> None:
@@ -51,7 +51,12 @@ def several_ask(num_asking: int) -> None:
         spmdguard.try_or_defer(fail)
     say(spmdguard.sync_should_stop(), sorted((spmdguard.stop_reason() or no_reason()).texts.items()))
     say(spmdguard.sync_should_stop(rank == 1), sorted((spmdguard.stop_reason() or no_reason()).ranks))
-    say(spmdguard.sync_should_stop(False))
+    try:
+        spmdguard.raise_if_deferred_error()
+    except OSError:
+        say(spmdguard.sync_should_stop(False))
+    else:
+        say(spmdguard.sync_should_stop(False))
     spmdguard.destroy_process_group()
 
 
@@ -151,5 +156,5 @@ def rebuild() -> None:
             say(attempt, "refused", error.failure)
         if attempt == "same group":
             spmdguard.destroy_process_group()
-            dist.init_process_group("gloo")
+            restart_gloo(1)
     spmdguard.destroy_process_group()

@@ -27,6 +27,7 @@ class Model:
     num_ranks: int
     first: dict[int, str] = field(default_factory=dict)
     num_later: dict[int, int] = field(default_factory=dict)
+    told: set[int] = field(default_factory=set)
     broken: set[int] = field(default_factory=set)
     calls: dict[int, int] = field(default_factory=dict)
     pending: Pending | None = None
@@ -44,6 +45,11 @@ class Model:
             else:
                 self.first[rank] = label
         return ["None" if rank in failing else "'done'" for rank in range(self.num_ranks)]
+
+    def tell(self, ranks: set[int]) -> Answers:
+        """A signal or a time limit reaches some ranks: they ask for a stop from now on."""
+        self.told |= ranks
+        return ["None"] * self.num_ranks
 
     def take(self) -> Answers:
         """Re-raise and clear: the first error, and how many came later."""
@@ -82,7 +88,7 @@ class Model:
         askers = {
             rank
             for rank, wish in enumerate(asked)
-            if (rank in self.first if wish is None else wish) and rank not in self.broken
+            if (wish or rank in self.first or rank in self.told) and rank not in self.broken
         }
         pending, self.pending = self.pending, None
         if pending is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import spmdguard
-from spmdguard.testing import SimulatedWorld
+from spmdguard.testing import SimulatedWorld, fault_point
 
 from .agreement_model import Model
 
 MAX_RANKS = 4
+LIMIT_S = 3600.0
 ranks_of = st.sets(st.integers(0, MAX_RANKS - 1), max_size=2)
 with_torch = st.booleans() if importlib.util.find_spec("torch") else st.just(False)
 Action = Callable[[int], Any]
@@ -111,6 +113,17 @@ class Agreement(RuleBasedStateMachine):
             answers[rank] = "CommunicationBroken"
         self.add(step, answers)
 
+    @rule(told=ranks_of, how=st.sampled_from(["signal", "limit"]))
+    def ask_from_outside(self, told: set[int], how: str) -> None:
+        """A signal reaches some ranks, or the limit of time has passed on them."""
+        place = f"place {len(self.program)}"
+        for rank in self.present(told):
+            if how == "signal":
+                self.world.signal(rank, signal.SIGTERM, at=place)
+            else:
+                self.world.advance(rank, seconds=LIMIT_S, at=place)
+        self.add(lambda rank: fault_point(place), self.model.tell(self.present(told)))
+
     @rule()
     def take(self) -> None:
         """The end of a run: errors are raised and cleared."""
@@ -159,6 +172,8 @@ class Agreement(RuleBasedStateMachine):
 
         def run_program() -> tuple[list[str], Any, bool]:
             rank = rank_of()
+            spmdguard.stop_on_signal(signal.SIGTERM)
+            spmdguard.stop_after(LIMIT_S)
             answers = [answer_of(action, rank) for action in self.program]
             reason = spmdguard.stop_reason()
             return answers, None if reason is None else list(reason.ranks), spmdguard.has_deferred_error()

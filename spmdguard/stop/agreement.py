@@ -7,50 +7,24 @@ tells a rank that is behind, or that met another collective, that it is out of s
 from __future__ import annotations
 
 import logging
-import time
 import weakref
-from dataclasses import dataclass
 from typing import Any
 
 from spmdguard import region
+from spmdguard.clock import clock
 from spmdguard.current import PerProcess
 from spmdguard.deferred import store
 from spmdguard.errors import RanksOutOfStep
-from spmdguard.format import find_user_frame, format_exception_line, format_place, name_ranks
+from spmdguard.format import find_user_frame, format_exception_line, format_place
 from spmdguard.group.world import Channel, Pending, world
 from spmdguard.latch import latch
 from spmdguard.meeting import check_may_meet, explain, meet
-
-__all__ = ["StopReason", "stop_reason", "sync_should_stop"]
+from spmdguard.stop.reason import StopReason
+from spmdguard.stop.sources import sources
 
 logger = logging.getLogger("spmdguard")
 _NAME = "sync_should_stop"
 _ASKED = 2**30
-
-
-@dataclass(frozen=True)
-class StopReason:
-    """Why the ranks agreed to stop: the text of each rank that asked, and the call that agreed.
-
-    SPMD:
-        Rank-local: plain data.
-        Called by: any rank.
-        Result: rank-invariant; every rank holds the same texts.
-        Raises on: no rank.
-    """
-
-    texts: dict[int, str]
-    call: int
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The ranks that asked to stop, ascending."""
-        return tuple(sorted(self.texts))
-
-    def __str__(self) -> str:
-        first = self.ranks[0]
-        others = f" (and {name_ranks(self.ranks[1:])})" if len(self.ranks) > 1 else ""
-        return f"rank {first}: {self.texts[first]}{others}"
 
 
 class _GroupState:
@@ -62,6 +36,8 @@ class _GroupState:
         self.pending: Pending | None = None
         self.pending_number = 0
         self.pending_text = ""
+        self.last_true: int | None = None
+        self.told = False
 
     def is_due(self, every_n_steps: int) -> bool:
         """Count a call of a loop with this interval: whether it agrees."""
@@ -78,11 +54,9 @@ class StopState:
         self.alone = _GroupState()
         self.by_channel: weakref.WeakKeyDictionary[Channel, _GroupState] = weakref.WeakKeyDictionary()
         self.reason: StopReason | None = None
-        self.last_true: int | None = None
-        self.told = False
         self.last_channel: Channel | None = None
         self.last = self.alone
-        self.latch, self.store, self.world = latch(), store(), world()
+        self.latch, self.store, self.world, self.sources = latch(), store(), world(), sources()
 
     def find(self, channel: Channel | None) -> _GroupState:
         """The counters of a channel, or of the single process."""
@@ -119,7 +93,10 @@ def sync_should_stop(
 ) -> bool:
     """Agree, across the group, whether to stop after this step.
 
-    True on every rank as soon as one rank asks. In nested loops break the outer one too.
+    True on every rank as soon as one rank asks: by ``should_stop``, by a deferred error, or by an open
+    ``stop_on_signal`` or ``stop_after``. Those three ask whatever ``should_stop`` says, so that no error and
+    no signal is forgotten. Call it once an optimizer step, after gradients have been accumulated. In nested
+    loops break the outer one too; where an outer loop goes on, the log says so once.
 
     SPMD:
         Collective: one int32 MAX all_reduce on ``group`` every ``every_n_steps`` calls, on CPU memory; after
@@ -129,7 +106,7 @@ def sync_should_stop(
         Raises on: every rank that came, where some ranks never come.
 
     Args:
-        should_stop: whether this rank asks to stop; None asks where this rank has a deferred error.
+        should_stop: whether this rank asks for a reason of its own; None and False ask for none.
         every_n_steps: agree on every n-th call only and return False in between.
         overlap: return the verdict about the previous agreement and start the next one in the background:
             one step late on every rank alike, and no waiting.
@@ -151,21 +128,23 @@ def sync_should_stop(
     known = stop.last if channel is stop.last_channel else stop.find(channel)
     if every_n_steps != 1 and not known.is_due(every_n_steps):
         return False
-    asked = stop.store.first is not None if should_stop is None else bool(should_stop)
+    asked = bool(should_stop) or stop.store.first is not None or stop.sources.wants()
     known.num_agreements += 1
     if channel is None:
         verdict = asked
     elif overlap or known.pending is not None:
-        verdict = _agree_late(channel, known, asked, overlap)
+        text = _own_text(should_stop) if asked else ""
+        verdict = _agree_late(channel, known, text, overlap)
     else:
         verdict = _agree(channel, known.num_agreements, asked)
     if verdict:
-        _learn_reason(channel, known, asked)
+        text = known.pending_text or (_own_text(should_stop) if asked else "")
+        _learn_reason(channel, known, text, late=overlap)
     return verdict
 
 
 def _agree(channel: Channel, number: int, asked: bool) -> bool:
-    started_s = time.monotonic()
+    started_s = clock().monotonic()
     try:
         agreed = channel.max_int32(_encode(number, asked))
     except Exception as exc:
@@ -192,7 +171,7 @@ def _read(channel: Channel, agreed: int, number: int) -> bool:
     raise error
 
 
-def _agree_late(channel: Channel, known: _GroupState, asked: bool, overlap: bool) -> bool:
+def _agree_late(channel: Channel, known: _GroupState, text: str, overlap: bool) -> bool:
     """Verdict of the agreement begun one call earlier; begin the next, or do it now without ``overlap``."""
     verdict = False
     if known.pending is not None:
@@ -200,10 +179,9 @@ def _agree_late(channel: Channel, known: _GroupState, asked: bool, overlap: bool
     if verdict:
         return True
     if not overlap:
-        return _agree(channel, known.num_agreements, asked)
-    known.pending_number = known.num_agreements
-    known.pending_text = _own_text() if asked else ""
-    known.pending = channel.start_max_int32(_encode(known.num_agreements, asked))
+        return _agree(channel, known.num_agreements, bool(text))
+    known.pending_number, known.pending_text = known.num_agreements, text
+    known.pending = channel.start_max_int32(_encode(known.num_agreements, bool(text)))
     return False
 
 
@@ -226,31 +204,33 @@ def forget_pending() -> None:
         known.pending = None
 
 
-def _own_text() -> str:
+def _own_text(should_stop: bool | None) -> str:
+    """Why this rank asks: every reason that it has."""
     error = store().first
-    if error is not None:
-        return f"deferred {format_exception_line(error)}"
-    return f"should_stop=True at {format_place(find_user_frame())}"
+    texts = [] if error is None else [f"deferred {format_exception_line(error)}"]
+    texts += sources().texts()
+    if should_stop:
+        texts.append(f"should_stop=True at {format_place(find_user_frame())}")
+    return "; ".join(texts)
 
 
-def _learn_reason(channel: Channel | None, known: _GroupState, asked: bool) -> None:
+def _learn_reason(channel: Channel | None, known: _GroupState, text: str, *, late: bool) -> None:
     """Exchange the texts of the ranks that asked, and tell a caller whose outer loop goes on."""
     stop = state()
-    text = known.pending_text or (_own_text() if asked else "")
     known.pending_text = ""
-    rank = world().rank()
     if channel is None:
-        texts = {rank: text}
+        texts = {world().rank(): text}
     else:
         gathered = meet(_NAME, channel, lambda: channel.gather_texts(text))
         texts = {each: said for each, said in zip(channel.ranks, gathered, strict=True) if said}
     stop.reason = StopReason(texts, known.num_agreements)
-    if stop.last_true == known.num_agreements - 1 and not stop.told:
-        stop.told = True
+    if known.last_true == known.num_agreements - (2 if late else 1) and not known.told:
+        known.told = True
         logger.warning(
-            "%s was true at its last call and is true again (%s); the loop around the one you left goes on: "
-            "break it too, for example with `if stop_reason(): break`",
+            "%s was true at its last call and is true again at %s (%s); the loop around the one you left goes "
+            "on: break it too, for example with `if stop_reason(): break`",
             _NAME,
+            format_place(find_user_frame()),
             stop.reason,
         )
-    stop.last_true = known.num_agreements
+    known.last_true = known.num_agreements
