@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spmdguard.errors import (
         CollectiveInRankLocalError,
         CommunicationBroken,
+        LaunchFailed,
         OtherRanksFailed,
         RanksMissing,
         RanksOutOfStep,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
     from spmdguard.exitcodes import ExitCode
     from spmdguard.latch import resume_communication
+    from spmdguard.launch import Launched, handshake
     from spmdguard.lifecycle import Run, destroy_process_group, run
     from spmdguard.process import barrier, is_main_process, main_process_first
     from spmdguard.reporters import (
@@ -54,6 +56,7 @@ _ROOMS = {
     "errors": (
         "CollectiveInRankLocalError",
         "CommunicationBroken",
+        "LaunchFailed",
         "OtherRanksFailed",
         "RanksMissing",
         "RanksOutOfStep",
@@ -63,6 +66,7 @@ _ROOMS = {
     ),
     "exitcodes": ("ExitCode",),
     "latch": ("resume_communication",),
+    "launch": ("Launched", "handshake"),
     "lifecycle": ("Run", "destroy_process_group", "run"),
     "process": ("barrier", "is_main_process", "main_process_first"),
     "reporters": (
@@ -89,6 +93,8 @@ __all__ = [
     "CommunicationBroken",
     "ContextReporter",
     "ExitCode",
+    "LaunchFailed",
+    "Launched",
     "MLflowReporter",
     "OtherRanksFailed",
     "PendingCheckpoint",
@@ -111,6 +117,7 @@ __all__ = [
     "deferred_error",
     "deferring",
     "destroy_process_group",
+    "handshake",
     "has_deferred_error",
     "is_main_process",
     "latest_checkpoint",

@@ -10,6 +10,7 @@ from spmdguard.format import escape_text, format_error, name_ranks
 __all__ = [
     "CollectiveInRankLocalError",
     "CommunicationBroken",
+    "LaunchFailed",
     "OtherRanksFailed",
     "RanksMissing",
     "RanksOutOfStep",
@@ -195,3 +196,34 @@ class StoreUnreachable(SpmdguardError):
             "where": "MASTER_ADDR and MASTER_PORT of this process",
             "do": "start rank 0 there, and give every process the same MASTER_ADDR and MASTER_PORT",
         }
+
+
+class LaunchFailed(SpmdguardError):
+    """The job was launched in a way in which it cannot run; found before the first collective.
+
+    ``faults`` holds (code, title, what was seen, what to do) of each fault, the gravest first.
+    """
+
+    def __init__(
+        self, *, faults: Sequence[tuple[str, str, str, str]], process: str, elapsed_s: float
+    ) -> None:
+        self.faults = tuple(faults)
+        self.process = process
+        self.elapsed_s = elapsed_s
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The code of each fault."""
+        return tuple(code for code, *_ in self.faults)
+
+    def describe(self) -> dict[str, str]:
+        _, title, saw, do = self.faults[0]
+        where = f"start-up handshake, after {self.elapsed_s:.1f} s, seen by {self.process}"
+        return {"title": title, "saw": saw, "where": where, "do": do}
+
+    def __str__(self) -> str:
+        others = [
+            format_error(f"also: {title}", saw=saw, do=do if do != self.faults[0][3] else "")
+            for _, title, saw, do in self.faults[1:]
+        ]
+        return "\n".join([super().__str__(), *others])

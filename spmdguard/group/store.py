@@ -25,7 +25,15 @@ from typing import Any, NamedTuple
 from spmdguard.errors import StoreUnreachable
 from spmdguard.group.bounded import DidNotReturn, call_bounded
 
-__all__ = ["MAX_VALUE_BYTES", "JobStore", "StoreAddress", "connect", "find_address", "reach_store"]
+__all__ = [
+    "MAX_VALUE_BYTES",
+    "JobStore",
+    "StoreAddress",
+    "connect",
+    "find_address",
+    "load_torch_store",
+    "reach_store",
+]
 
 MAX_VALUE_BYTES = 2**20
 PREFIX = "spmdguard"
@@ -136,7 +144,11 @@ class JobStore:
         return bool(self._store.check([self._name(key) for key in keys]))
 
     def wait(self, keys: Sequence[str], timeout_s: float) -> bool:
-        """Wait until all keys are written; False where that takes longer. Connection errors are raised."""
+        """Wait until all keys are written; False where that takes longer. Connection errors are raised.
+
+        One request, which the store answers when it can; where the timeout passes, torch writes two lines of
+        warning to stderr. For waits that often end without an answer use ``poll``.
+        """
         names = [self._name(key) for key in keys]
         try:
             self._store.wait(names, timedelta(seconds=max(timeout_s, 0.001)))
@@ -146,12 +158,22 @@ class JobStore:
             return False
         return True
 
-    def get_texts(self, keys: Sequence[str], timeout_s: float) -> list[bytes] | None:
-        """Wait for all keys and read them in one request; None where some are not written in time."""
+    def poll(self, keys: Sequence[str], timeout_s: float, *, interval_s: float = 0.02) -> bool:
+        """As ``wait``, by asking again and again: silent where the timeout passes, and dearer for the store."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self.has(*keys):
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            time.sleep(min(interval_s, left_s))
+        return True
+
+    def get_texts(self, keys: Sequence[str]) -> list[bytes] | None:
+        """Read all keys in one request; None where some are not written."""
         names = [self._name(key) for key in keys]
         if not names:
             return []
-        if not self.wait(keys, timeout_s):
+        if not self.has(*keys):
             return None
         return [bytes(value) for value in self._store.multi_get(names)]
 
@@ -254,13 +276,21 @@ def _hold(address: StoreAddress, timeout_s: float) -> JobStore:
     return JobStore(store, address)
 
 
-def _open(address: StoreAddress, timeout_s: float, *, is_master: bool) -> Any:
+def load_torch_store() -> Any:
+    """torch's ``TCPStore``; importing torch takes seconds, which a deadline should not count."""
+    import torch.distributed
     from torch._C._distributed_c10d import TCPStore
 
+    assert torch.distributed.is_available()
+    return TCPStore
+
+
+def _open(address: StoreAddress, timeout_s: float, *, is_master: bool) -> Any:
+    store_class = load_torch_store()
     options = {"use_libuv": False} if is_master and os.environ.get("USE_LIBUV") == "0" else {}
 
     def open_store() -> Any:
-        return TCPStore(
+        return store_class(
             address.host,
             address.port,
             is_master=is_master,

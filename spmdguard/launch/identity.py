@@ -15,12 +15,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from spmdguard.format import escape_text
+from spmdguard.launch.neighbours import HOST_VARIABLE
 from spmdguard.launch.program import describe_arguments, find_versions, hash_script
 
-__all__ = ["HOST_VARIABLE", "MAX_IDENTITY_BYTES", "Identity", "find_identity", "read_identity"]
+__all__ = ["MAX_IDENTITY_BYTES", "Identity", "find_identity", "read_identity"]
 
-HOST_VARIABLE = "SPMDGUARD_HOST"
-"""Overrides the host's name in reports, for hosts whose own names say nothing, and for tests."""
 MAX_IDENTITY_BYTES = 16_384
 _MAX_TEXT = 200
 _MAX_ENTRIES = 64

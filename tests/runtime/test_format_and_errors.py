@@ -42,6 +42,11 @@ EXAMPLES: list[errors.SpmdguardError] = [
     errors.RanksOutOfStep(operation="sync_should_stop", own=4, other=5, rank=0, place="t.py:9"),
     errors.OtherRanksFailed(failures={2: "OSError: disk", 3: "KeyError: 1"}, place="end of the run"),
     errors.TeardownTimeout(timeout_s=30.0, rank=1),
+    errors.LaunchFailed(
+        faults=[("missing-rank", "rank 1 of 2 did not come", "rank 0 came", "look")],
+        process="rank 0",
+        elapsed_s=1.0,
+    ),
     errors.StoreUnreachable(address="a:29500", kind="refused", reason="nothing listens there"),
 ]
 

@@ -41,7 +41,8 @@ def test_waiting_ends(store: JobStore) -> None:
     assert store.wait(["never"], 0.05) is False
     with pytest.raises(TimeoutError, match=r"nobody wrote 'never' within 0\.05 s"):
         store.get("never", 0.05)
-    assert store.get_texts(["never"], 0.05) is None
+    assert store.poll(["never"], 0.05) is False
+    assert store.get_texts(["never"]) is None
 
 
 def test_a_waiting_thread_does_not_hold_others_up(store: JobStore) -> None:
