@@ -25,9 +25,11 @@ if TYPE_CHECKING:
         TeardownTimeout,
     )
     from spmdguard.exitcodes import ExitCode
+    from spmdguard.failfast import FailFast, fail_fast
     from spmdguard.latch import resume_communication
     from spmdguard.launch import Launched, handshake
     from spmdguard.lifecycle import Run, destroy_process_group, run
+    from spmdguard.objects import rank_local_object
     from spmdguard.process import barrier, is_main_process, main_process_first
     from spmdguard.reporters import (
         ContextReporter,
@@ -65,9 +67,11 @@ _ROOMS = {
         "TeardownTimeout",
     ),
     "exitcodes": ("ExitCode",),
+    "failfast": ("FailFast", "fail_fast"),
     "latch": ("resume_communication",),
     "launch": ("Launched", "handshake"),
     "lifecycle": ("Run", "destroy_process_group", "run"),
+    "objects": ("rank_local_object",),
     "process": ("barrier", "is_main_process", "main_process_first"),
     "reporters": (
         "ContextReporter",
@@ -93,6 +97,7 @@ __all__ = [
     "CommunicationBroken",
     "ContextReporter",
     "ExitCode",
+    "FailFast",
     "LaunchFailed",
     "Launched",
     "MLflowReporter",
@@ -117,6 +122,7 @@ __all__ = [
     "deferred_error",
     "deferring",
     "destroy_process_group",
+    "fail_fast",
     "handshake",
     "has_deferred_error",
     "is_main_process",
@@ -124,6 +130,7 @@ __all__ = [
     "main_process_first",
     "raise_if_deferred_error",
     "rank_local",
+    "rank_local_object",
     "resume_communication",
     "run",
     "save_checkpoint",

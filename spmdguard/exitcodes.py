@@ -25,3 +25,7 @@ class ExitCode(IntEnum):
     """Nothing had failed before, but teardown did not return within its timeout."""
     FAILED_AND_TEARDOWN_HUNG = 71
     """The run failed, its error was written, and teardown did not return within its timeout."""
+    FAILED_FAST = 72
+    """``fail_fast`` ended the process at once; its error was written."""
+    OUT_OF_MEMORY = 73
+    """The same, because memory was exhausted: on the host or on a device."""

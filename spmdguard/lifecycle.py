@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from spmdguard import stop
+from spmdguard.current import PerProcess
 from spmdguard.deferred import defer, raise_if_deferred_error, store
 from spmdguard.detach import free_locals
 from spmdguard.errors import OtherRanksFailed, TeardownTimeout
@@ -40,6 +41,8 @@ DEFAULT_TEARDOWN_TIMEOUT_S = 30.0
 _NAME = "end of the run"
 
 logger = logging.getLogger("spmdguard")
+open_runs: PerProcess[list[Run]] = PerProcess(list)
+"""Runs of this process that have begun and not ended, outermost first."""
 
 
 def to_seconds(name: str, value: float | timedelta) -> float:
@@ -187,6 +190,7 @@ class Run:
 
     def __enter__(self) -> Run:
         self._entered = None
+        open_runs().append(self)
         if self._reporter is not None and world().rank() == 0:
             try:
                 made = (
@@ -208,6 +212,8 @@ class Run:
         traceback: TracebackType | None,
     ) -> Literal[False]:
         final = exc
+        with contextlib.suppress(ValueError):
+            open_runs().remove(self)
         if final is None:
             try:
                 self._end_controlled()
@@ -215,7 +221,7 @@ class Run:
                 final = failure
         else:
             self._end_in_emergency(final)
-        final = self._leave_reporter(final)
+        final = self.leave_reporter(final)
         if self._exit_process:
             end_process(final, shown=final is not None and was_written(final))
         if final is not None and final is not exc:
@@ -273,10 +279,10 @@ class Run:
             world().destroy(self._timeout_s, emergency=emergency)
         except TeardownTimeout as hung:
             sys.stderr.write(f"spmdguard: {hung}\n")
-            self._leave_reporter(hung)
+            self.leave_reporter(hung)
             end_now(ExitCode.FAILED_AND_TEARDOWN_HUNG if failed else ExitCode.TEARDOWN_HUNG)
 
-    def _leave_reporter(self, final: BaseException | None) -> BaseException | None:
+    def leave_reporter(self, final: BaseException | None) -> BaseException | None:
         """Tell the reporter how it ended; its own error counts only where nothing else failed."""
         entered, self._entered = self._entered, None
         if entered is None:

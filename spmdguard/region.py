@@ -13,7 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
+from spmdguard.deferred import defer
 from spmdguard.group import guard
+from spmdguard.latch import is_communication_failure
 
 __all__ = ["current_collective", "current_region"]
 
@@ -78,6 +80,21 @@ def _run_inside(name: str, call: Callable[..., Any], *args: Any, **kwargs: Any) 
         return call(*args, **kwargs)
 
 
+def _run_thread(name: str, run: Callable[[], Any]) -> None:
+    """A thread's error would be printed and forgotten; it is the work's own, so it is deferred."""
+    try:
+        _run_inside(name, run)
+        return
+    except Exception as exc:
+        caught = exc
+    try:
+        if is_communication_failure(caught):
+            raise caught
+        defer(caught, name, None)
+    finally:
+        del caught
+
+
 def inherit_regions() -> None:
     """Let threads started inside a region, and work submitted to a thread pool there, be inside it too.
 
@@ -91,7 +108,7 @@ def inherit_regions() -> None:
     def start_inside(self: threading.Thread) -> None:
         regions = thread.regions
         if regions and not thread.submits:
-            run: Any = functools.partial(_run_inside, regions[-1], self.run)
+            run: Any = functools.partial(_run_thread, regions[-1], self.run)
             self.run = run  # type: ignore[method-assign]  # shadows the method on this thread object only
         start(self)
 

@@ -41,13 +41,14 @@ LINT_ROOMS = {
 }
 # The runtime, from the ground up; a file may import from lower layers, and from its own where that is said.
 RUNTIME_LAYERS: tuple[tuple[str, ...], ...] = (
-    ("format", "current", "detach", "decorated"),
+    ("format", "current", "detach", "decorated", "memory"),
     ("errors", "clock"),
     ("group",),
     ("latch", "region", "deferred"),
     ("work", "driving", "meeting"),
     ("features",),
     ("lifecycle",),
+    ("failfast",),
     ("watch", "preflight"),
     ("integrations", "testing"),
     ("cli", "__main__", ""),

@@ -83,3 +83,10 @@ def test_an_unknown_mechanism_is_told(zygote: Zygote) -> None:
     ended = zygote.run("guarding:chosen_mechanism", ranks=1, env={"SPMDGUARD_REGION_GUARD": "magic"})
     expected = "must be one of generic-key, pre-dispatch-key, mode, off; got 'magic'"
     assert expected in ended[0].err, ended.report()
+
+
+def test_the_error_of_a_started_thread_is_deferred(zygote: Zygote) -> None:
+    """A thread started by rank-local work is part of it: its error is not merely printed."""
+    ended = zygote.run("guarding:thread_fails", ranks=2)
+    assert ended.codes == [0, 0], ended.report()
+    assert ["True ranks 0-1: deferred OSError: thread"] * 2 == [each.out.strip() for each in ended.ranks]

@@ -93,6 +93,31 @@ async def awaited() -> None:
     assert_type(await gather(1), list[int])
 
 
+def guarded(tracker: Tracker) -> None:
+    assert_type(spmdguard.rank_local_object(tracker), Tracker)
+    assert_type(spmdguard.rank_local_object(make=Tracker, only="main"), Tracker)
+    spmdguard.rank_local_object(tracker, only="all")  # type: ignore[call-overload]  # no such ranks
+
+
+@spmdguard.fail_fast
+def never_recovers(a: int) -> str:
+    return str(a)
+
+
+@spmdguard.fail_fast(errors="out of memory", timeout=3)
+def may_run_out(a: int) -> str:
+    return str(a)
+
+
+def ended() -> None:
+    assert_type(never_recovers(1), str)
+    assert_type(may_run_out(1), str)
+    with spmdguard.fail_fast(errors=(OSError, ValueError)) as guard:
+        assert_type(guard, spmdguard.FailFast)
+    assert_type(spmdguard.fail_fast().install(), spmdguard.FailFast)
+    spmdguard.fail_fast(errors="memory")  # type: ignore[call-overload]  # no such kind
+
+
 def deferred() -> None:
     assert_type(spmdguard.try_or_defer(int, "3"), int | None)
     spmdguard.try_or_defer(reduce, "x")  # type: ignore[arg-type]  # arguments are checked

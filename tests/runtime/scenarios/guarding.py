@@ -202,3 +202,18 @@ def chosen_mechanism() -> None:
     with spmdguard.deferring("first region"):
         pass
     say(guard.installed)
+
+
+def thread_fails() -> None:
+    """A thread that rank-local work started ends by an exception."""
+    start_gloo(20)
+
+    def lose() -> None:
+        raise OSError("thread")
+
+    with spmdguard.deferring("upload"):
+        thread = threading.Thread(target=lose)
+        thread.start()
+        thread.join(20)
+    say(spmdguard.sync_should_stop(), spmdguard.stop_reason())
+    spmdguard.destroy_process_group()
