@@ -89,4 +89,4 @@ def test_the_error_of_a_started_thread_is_deferred(zygote: Zygote) -> None:
     """A thread started by rank-local work is part of it: its error is not merely printed."""
     ended = zygote.run("guarding:thread_fails", ranks=2)
     assert ended.codes == [0, 0], ended.report()
-    assert ["True ranks 0-1: deferred OSError: thread"] * 2 == [each.out.strip() for each in ended.ranks]
+    assert [each.out.strip() for each in ended.ranks] == ["True ranks 0-1: deferred OSError: thread"] * 2
