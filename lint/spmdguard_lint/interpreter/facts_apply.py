@@ -13,6 +13,7 @@ from ..values.value import (
     TRUE,
     Taint,
     Value,
+    choice,
     expression,
     is_const,
     symbol,
@@ -94,18 +95,13 @@ def apply_fact(
         frame.out.append(Fallible(place, text, True))
     if fact.noreturn:
         frame.out.append(Jump(place, "exit", text, "SystemExit", args[0] if args else None))
-        _record_raise(frame)
+        frame.record_raise("SystemExit")
         frame.state = None
         return symbol(("never", place))
     result = result_of_fact(frame, fact, name, receiver, args, kwargs, node)
     if frame.state is not None:
         _write_buffers(frame, fact, args, kwargs, node, result)
     return result
-
-
-def _record_raise(frame: Frame) -> None:
-    if frame.state is not None and frame.watchers:
-        frame.watchers[-1].append(frame.state.copy())
 
 
 def communicates(
@@ -210,23 +206,39 @@ def overwrite(
     state = frame.live
     if value.tag == "obj" and frame.machine.objects.info(value).kind != "instance":
         object_id = value.data[0]
-        fresh = symbol(("filled", frame.place(node), object_id), taint)
+        contents = symbol(("filled", frame.place(node), object_id), taint)
         old = state.heap.get(object_id, {})
-        state.heap[object_id] = dict.fromkeys({*old} | {"*"}, fresh)
+        state.heap[object_id] = dict.fromkeys({*old} | {"*"}, contents)
         if value.taint:
             clean = Value("obj", value.data, taint, value.trip)
             state.replace_everywhere(value, clean)
         return
-    if value.tag in ("const", "ext", "func", "class", "module"):
+    if value.tag in ("const", "ext", "func", "class", "module", "extobj"):
         return
     fresh = symbol(("filled", frame.place(node), text_of(node, 30)), taint, value.trip)
-    if value.tag == "extobj":
-        return
+    if value.tag == "ite":
+        fresh = _overwrite_either(frame, value, fresh)
     state.replace_everywhere(value, fresh)
     if isinstance(target, (ast.Name, ast.Attribute)):
         assign(frame, target, fresh)
     elif isinstance(target, ast.Subscript):
         assign(frame, target, fresh, weak=False)
+
+
+def _overwrite_either(frame: Frame, value: Value, fresh: Value) -> Value:
+    """Of several objects the one at hand is written: all have the same contents after it, None stays None."""
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        return choice(
+            condition, _overwrite_either(frame, then, fresh), _overwrite_either(frame, orelse, fresh)
+        )
+    if value.tag == "obj" and frame.machine.objects.info(value).kind != "instance":
+        state = frame.live
+        state.heap[value.data[0]] = dict.fromkeys({*state.heap.get(value.data[0], {})} | {"*"}, fresh)
+        return Value("obj", value.data, fresh.taint, value.trip) if value.taint else value
+    if value.tag in ("const", "ext", "func", "class", "module", "extobj", "obj"):
+        return value
+    return fresh
 
 
 def _call_through(

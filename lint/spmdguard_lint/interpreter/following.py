@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..traces.nodes import Call, Fallible, Op
 from ..values.value import NO_TAINT, Taint, Taints, Value, expression, symbol, union
 from .expressions import text_of
-from .frame import Frame
+from .frame import Frame, Raised
 from .machine import MAX_DEPTH, BudgetExceeded, FollowExceeded, return_value
 from .state import State
 
@@ -109,6 +109,8 @@ def run_body(
             if known.nodes:
                 frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
             live.heap.update(known.made)
+            for raised in known.raised:
+                frame.hand_on(Raised(live.copy(), raised.taint, raised.name))
             return known.value
     before = dict(live.heap)
     values = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
@@ -116,6 +118,7 @@ def run_body(
     if closure is None and info.parent is not None:
         inner.enclosing = machine.enclosing_frame(info.parent)
     inner.self_value = receiver
+    inner.caller = frame
     bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
     machine.stack.append(info)
     machine.followed.add(id(info))
@@ -142,7 +145,7 @@ def run_body(
         frame.state = None
     else:
         if key is not None and not machine.truncated:
-            machine.calls.remember(key, values, before, state.heap, nodes, value)
+            machine.calls.remember(key, values, before, state.heap, nodes, value, inner.escaped)
         frame.state = State(live.variables, state.heap)
         replay_closure(closure, inner)
     return value

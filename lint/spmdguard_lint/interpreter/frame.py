@@ -7,9 +7,10 @@ appended, and a *path*: the conditions under which the current statement is reac
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from ..traces.catching import is_caught
 from ..traces.nodes import Tree
 from ..values.value import NO_TAINT, Place, Taints, Value, union
 from .state import State
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..names.modules import Module
     from .machine import Machine
 
+MAX_RAISES = 24
 YieldHook = Callable[["Frame", Value, ast.AST], Value]
 
 
@@ -32,6 +34,33 @@ class LoopFrame:
         self.continues: list[tuple[State, Taints]] = []
         self.ends: list[State] = []
         self.path_length = path_length
+
+
+class Raised(NamedTuple):
+    """A state in which something is raised, why only some ranks come there, and the class that is raised."""
+
+    state: State
+    taint: Taints
+    name: str
+
+
+class Watch:
+    """How a try body may be left: states in which any statement may fail, and those of explicit raises.
+
+    ``clauses`` are the class names of the except clauses around it; ``since`` is where its path begins.
+    """
+
+    __slots__ = ("clauses", "raises", "since", "states")
+
+    def __init__(self, entry: State, since: int, clauses: Sequence[tuple[str, ...]] = ()) -> None:
+        self.states = [entry]
+        self.raises: list[Raised] = []
+        self.since = since
+        self.clauses = clauses
+
+    def catches(self, name: str) -> bool:
+        """Whether a clause catches the class."""
+        return any(is_caught(names, name) for names in self.clauses)
 
 
 class Collecting:
@@ -75,7 +104,9 @@ class Frame:
         self.path: list[tuple[Value, bool]] = []
         self.returns: list[tuple[tuple[tuple[Value, bool], ...], Value, State]] = []
         self.loops: list[LoopFrame] = []
-        self.watchers: list[list[State]] = []
+        self.watchers: list[Watch] = []
+        self.caller: Frame | None = None
+        self.escaped: list[Raised] = []
         self.yield_hook: YieldHook | None = None
         self.yielded: list[Value] = []
         self.local_imports: dict[str, str] | None = None
@@ -97,6 +128,27 @@ class Frame:
     def reachable(self) -> bool:
         """Whether control can come here."""
         return self.state is not None
+
+    def record_raise(self, name: str) -> None:
+        """Tell the innermost try statement, here or in a caller, that something is raised in this state."""
+        if self.state is not None:
+            self.hand_on(Raised(self.state.copy(), NO_TAINT, name))
+
+    def hand_on(self, raised: Raised) -> None:
+        """Tell of something that is raised, or not caught, at this place."""
+        frame: Frame = self
+        state, taint = raised.state, raised.taint
+        while not frame.watchers:
+            taint = union(taint, frame.path_taint())
+            if len(frame.escaped) < MAX_RAISES:
+                frame.escaped.append(Raised(state, taint, raised.name))
+            if frame.caller is None:
+                return
+            frame = frame.caller
+            state = State(dict(frame.live.variables), state.heap)
+        watch = frame.watchers[-1]
+        if len(watch.raises) < MAX_RAISES:
+            watch.raises.append(Raised(state, union(taint, frame.path_taint(watch.since)), raised.name))
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands; remembered on the node."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from ..facts import lookup as facts
 from ..traces.nodes import Fallible, Jump, Op
@@ -83,6 +84,24 @@ def _configured(
     return symbol((qualname, place))
 
 
+def is_subclass(cls: Value, base: Value) -> bool | None:
+    """Whether one known class is a subclass of another, or of one of several; None where it cannot be told."""
+    if base.tag == "tuple":
+        verdicts = [is_subclass(cls, item) for item in base.data]
+        return True if True in verdicts else None if None in verdicts else False
+    if cls.tag == "class" and base.tag == "class":
+        return base.data[0] in cls.data[0].mro()
+    first = getattr(builtins, cls.data[0].rpartition(".")[2], None) if cls.tag == "ext" else None
+    second = getattr(builtins, base.data[0].rpartition(".")[2], None) if base.tag == "ext" else None
+    if isinstance(first, type) and isinstance(second, type):
+        return issubclass(first, second)
+    if cls.tag == "class" and isinstance(second, type):
+        names = [one.rpartition(".")[2] for one in cls.data[0].external_bases()]
+        bases = [getattr(builtins, one, None) for one in names]
+        return any(isinstance(one, type) and issubclass(one, second) for one in bases)
+    return False if isinstance(first, type) and base.tag == "class" else None
+
+
 def call_builtin(
     frame: Frame, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
@@ -108,6 +127,10 @@ def call_builtin(
     if name == "range":
         value = expression("range", args)
         return retaint(value, value.taint, value.taint)
+    if name == "issubclass" and len(args) == 2:
+        known = is_subclass(args[0], args[1])
+        if known is not None:
+            return constant(known)
     if name in ("isinstance", "issubclass", "hasattr", "type", "callable"):
         return structural(expression(f"call:{name}", args))
     if name in ("print", "super", "id"):

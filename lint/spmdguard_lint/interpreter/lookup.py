@@ -168,3 +168,8 @@ def _rebound_global(frame: Frame, module: Module, name: str, first: Value) -> Va
     if first.key == NONE.key and len(known) == 1:
         return retaint(known[0], taint, known[0].trip)
     return symbol(label, taint)
+
+
+def raised_class(frame: Frame, name: str) -> Value:
+    """The exception class of a name, as seen in a frame's module."""
+    return symbol_value(frame, frame.machine.resolve(frame.module, name), name)

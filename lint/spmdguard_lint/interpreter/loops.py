@@ -129,7 +129,7 @@ def run_loop(
     for round_number in range(MAX_ROUNDS):
         loop = LoopFrame(len(frame.path))
         frame.loops.append(loop)
-        watched = len(frame.watchers[-1]) if frame.watchers else 0
+        watched = len(frame.watchers[-1].states) if frame.watchers else 0
         frame.state = head.copy()
         mark = len(frame.path)
         with frame.collecting() as nodes:
@@ -145,7 +145,7 @@ def run_loop(
         if not changed or same(following, head):
             break
         if frame.watchers:
-            del frame.watchers[-1][watched + 40 :]
+            del frame.watchers[-1].states[watched + 40 :]
         head = following
     frame.state = back
     return nodes, (back, loop, head)
@@ -257,6 +257,7 @@ def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value
     inner = Frame(machine, info.module, info, State({}, frame.live.heap), frame.depth + 1, enclosing=closure)
     if closure is None and info.parent is not None:
         inner.enclosing = machine.enclosing_frame(info.parent)
+    inner.caller = frame
     bind_arguments(inner, info, receiver, list(args), dict(kwargs), False)
     loop = LoopFrame(len(frame.path))
     frame.loops.append(loop)

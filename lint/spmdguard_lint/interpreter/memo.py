@@ -6,7 +6,7 @@ among them have the fields they had. A call that changed an object which existed
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from ..traces.nodes import Tree
@@ -15,6 +15,7 @@ from ..values.value import Value
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
+    from .frame import Raised
     from .state import Fields, State
 
 MAX_CALLS = 20_000
@@ -23,7 +24,7 @@ MAX_CALLS = 20_000
 class Remembered:
     """One call: what it saw of the heap, its nodes, its result and the objects it made."""
 
-    __slots__ = ("made", "nodes", "seen", "size", "value")
+    __slots__ = ("made", "nodes", "raised", "seen", "size", "value")
 
     def __init__(
         self,
@@ -32,12 +33,14 @@ class Remembered:
         value: Value,
         made: dict[Hashable, Fields],
         size: int,
+        raised: Sequence[Raised] = (),
     ) -> None:
         self.seen = seen
         self.nodes = nodes
         self.value = value
         self.made = made
         self.size = size
+        self.raised = raised
 
 
 class CallMemo:
@@ -79,11 +82,16 @@ class CallMemo:
         after: dict[Hashable, Fields],
         nodes: Tree,
         value: Value,
+        raised: Sequence[Raised] = (),
     ) -> None:
         """Keep a finished call, unless it changed what existed before it."""
         if len(self.calls) >= MAX_CALLS:
             self.calls.clear()
             self.sizes.clear()
+        for one in raised:
+            heap = one.state.heap
+            if any(heap.get(object_id) is not fields for object_id, fields in before.items()):
+                return
         made: dict[Hashable, Fields] = {}
         for object_id, fields in after.items():
             old = before.get(object_id)
@@ -92,7 +100,7 @@ class CallMemo:
             elif old is not fields:
                 return
         seen = tuple((v.data[0], before.get(v.data[0])) for v in values if v.tag == "obj")
-        self.calls[key] = Remembered(seen, nodes, value, made, self.size(nodes))
+        self.calls[key] = Remembered(seen, nodes, value, made, self.size(nodes), raised)
 
     def size(self, nodes: Tree) -> int:
         """How many nodes a tree has when shared calls are counted at every site."""

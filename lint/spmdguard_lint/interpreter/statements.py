@@ -22,7 +22,7 @@ def execute_block(frame: Frame, statements: Sequence[ast.stmt]) -> None:
             break
         frame.machine.step()
         if frame.watchers:
-            frame.watchers[-1].append(frame.state.copy())
+            frame.watchers[-1].states.append(frame.state.copy())
         handler = _HANDLERS.get(type(statement))
         if handler is not None:
             handler(frame, statement)
@@ -136,8 +136,7 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
         name = frame.handled[-1][0]
     elif isinstance(node.exc, ast.Name) and any(bound.key == value.key for _, bound in frame.handled):
         name = next(n for n, bound in frame.handled if bound.key == value.key)
-    if frame.watchers:
-        frame.watchers[-1].append(frame.state.copy())
+    frame.record_raise(name)
     frame.out.append(Jump(frame.place(node), "raise", text_of(node), name, value))
     frame.state = None
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ..traces.catching import is_caught
 from ..traces.nodes import Branch, Fallible, Handler, Tree, Try
 from ..traces.terms import subtrees
-from ..values.value import Taint, Value, symbol
-from .frame import Frame
+from ..values.value import Taint, Value, symbol, union
+from .exits import Exits
+from .frame import Frame, Watch
 from .state import State, join
 from .statements import execute_block
 
@@ -17,9 +19,22 @@ def execute_try(frame: Frame, node: Any) -> None:
     """A try statement (or ``except*``)."""
     if frame.state is None:
         return
+    if not node.finalbody:
+        body, handlers, orelse = _guarded(frame, node)
+        final: Tree = []
+    else:
+        exits = Exits(frame)
+        body, handlers, orelse = _guarded(frame, node)
+        with frame.collecting() as final:
+            exits.pass_through(lambda: execute_block(frame, node.finalbody), frame.place(node))
+    if body or handlers or final or orelse:
+        frame.out.append(Try(frame.place(node), body, handlers, orelse, final))
+
+
+def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
+    """The body with its handlers and its else block."""
     place = frame.place(node)
-    entry = frame.state.copy()
-    watch: list[State] = [entry]
+    watch = Watch(frame.live.copy(), len(frame.path), [handler_names(c.type) for c in node.handlers])
     frame.watchers.append(watch)
     with frame.collecting() as body:
         execute_block(frame, node.body)
@@ -29,19 +44,20 @@ def execute_try(frame: Frame, node: Any) -> None:
         if body_state is not None:
             execute_block(frame, node.orelse)
     after: State | None = frame.state
-    raised = _raised_state(watch, body_state, place)
+    raised = _raised_state(watch, body_state, place) if node.handlers else None
     handlers: list[Handler] = []
     condition = symbol(
         ("raised", place),
         frozenset({Taint("exception", place, "an exception in the try body", _certainty(node, body))}),
     )
     for clause in node.handlers:
+        assert raised is not None
         names = handler_names(clause.type)
         frame.state = raised.copy()
         bound = symbol(("exception", frame.place(clause)), condition.taint)
         if clause.name:
             frame.state.variables[clause.name] = bound
-        frame.handled.append((names[0] if len(names) == 1 else "", bound))
+        frame.handled.append((_raised_name(watch, names), bound))
         with frame.collecting() as nodes:
             frame.path.append((condition, True))
             execute_block(frame, clause.body)
@@ -51,16 +67,18 @@ def execute_try(frame: Frame, node: Any) -> None:
         handlers.append(Handler(frame.place(clause), names, nodes, _clause_text(clause)))
         after = join(frame.state, after, condition)
     frame.state = after
-    reachable = after is not None
-    final_state = after or raised
-    with frame.collecting() as final:
-        if node.finalbody:
-            frame.state = final_state.copy() if not reachable else final_state
-            execute_block(frame, node.finalbody)
-            if not reachable:
-                frame.state = None
-    if body or handlers or final or orelse:
-        frame.out.append(Try(place, body, handlers, orelse, final))
+    for one in watch.raises:
+        if not watch.catches(one.name):
+            frame.hand_on(one)
+    return body, handlers, orelse
+
+
+def _raised_name(watch: Watch, names: tuple[str, ...]) -> str:
+    """The class that a clause catches: the one that its body raises, or the one that the clause names."""
+    raised = {one.name for one in watch.raises if one.name and is_caught(names, one.name)}
+    if len(raised) == 1:
+        return raised.pop()
+    return names[0] if len(names) == 1 else "|".join(names)
 
 
 _ONE_RANK = frozenset(
@@ -104,12 +122,18 @@ def _varies(body: Tree) -> bool:
     return False
 
 
-def _raised_state(watch: list[State], body_state: State | None, place: object) -> State:
+def _raised_state(watch: Watch, body_state: State | None, place: object) -> State:
     """The state in which a handler starts: any of those seen while the body ran."""
-    states = watch if len(watch) <= 12 else [watch[0], *watch[1 :: max(1, len(watch) // 10)], watch[-1]]
+    states = watch.states
+    if len(states) > 12:
+        states = [states[0], *states[1 :: max(1, len(states) // 10)], states[-1]]
     result: State | None = None
     for state in states:
         result = join(state, result, symbol((place, "point")))
+    caught = [one for one in watch.raises if watch.catches(one.name)]
+    point = symbol((place, "point"), union(*(one.taint for one in caught)))
+    for one in caught:
+        result = join(one.state, result, point)
     if body_state is not None:
         result = join(body_state, result, symbol((place, "point")))
     assert result is not None

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..facts import lookup as facts
-from ..traces.nodes import Branch, Call, Handler, Op, Region, Try, Yielded
-from ..values.value import NONE, TRUE, Value, negate, symbol
+from ..traces.catching import catches
+from ..traces.nodes import Branch, Call, Handler, Jump, Node, Op, Region, Try, Yielded
+from ..values.value import NONE, TRUE, Value, is_const, negate, symbol
 from .assignment import assign
+from .comparisons import simplify_condition
+from .exits import Exits
 from .expressions import evaluate, text_of
-from .frame import Frame
+from .frame import Frame, Raised, Watch
 from .state import State, join
 from .statements import execute_block
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
 
 
 def execute_with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
@@ -89,6 +95,7 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
         return
     info, closure, receiver = function.data
     inner = Frame(machine, info.module, info, State({}, frame.live.heap), frame.depth + 1, enclosing=closure)
+    inner.caller = frame
     bind_arguments(inner, info, receiver, list(args), dict(kwargs), False)
     variables = frame.live.variables
     ran: list[bool] = []
@@ -99,16 +106,22 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
         ran.append(True)
         frame.state = State(variables, running.live.heap)
         machine.stack.remove(info)
+        watch = Watch(frame.live.copy(), len(frame.path))
+        frame.watchers.append(watch)
         try:
             with frame.collecting() as nodes:
                 body(value)
         finally:
             machine.stack.append(info)
+            frame.watchers.pop()
         running.out.append(Yielded(frame.place(node), nodes, "with"))
         if frame.state is not None:
             running.state = State(running.live.variables, frame.state.heap)
         if running.watchers:
-            running.watchers[-1].append(running.live.copy())
+            running.watchers[-1].states.append(running.live.copy())
+        for one in watch.raises:
+            swallowed = any(outer.catches(one.name) for outer in running.watchers)
+            _raised_at_yield(frame, running, one, swallowed, frame.place(node))
         return NONE
 
     inner.yield_hook = at_yield
@@ -137,6 +150,15 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
         raise BudgetExceeded
 
 
+def _raised_at_yield(frame: Frame, running: Frame, one: Raised, swallowed: bool, place: object) -> None:
+    """An exception of the caller's block comes out of the yield; where it is caught, the caller goes on."""
+    running.hand_on(Raised(State(dict(running.live.variables), one.state.heap), one.taint, one.name))
+    if swallowed:
+        frame.state = join(one.state.copy(), frame.state, symbol((place, "raised"), one.taint))
+    else:
+        frame.hand_on(one)
+
+
 def _object_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
     from .following import inline_call
 
@@ -147,23 +169,62 @@ def _object_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable
     entered: Value = manager
     if enter is not None:
         entered = inline_call(frame, enter, manager, [], {}, node)
+    if leave is None or not frame.reachable:
+        body(entered)
+        return
+    place = frame.place(node)
+    exits = Exits(frame)
+    watch = Watch(frame.live.copy(), len(frame.path))
+    frame.watchers.append(watch)
     with frame.collecting() as inside:
         body(entered)
-    ended = frame.state
-    with frame.collecting() as final:
-        if leave is not None:
-            if ended is None:
-                frame.state = State({}, {})
-            exception = symbol(("exc-type", frame.place(node)))
-            result = inline_call(frame, leave, manager, [exception, exception, exception], {}, node)
-            swallows = result.key == TRUE.key
-            if ended is None:
-                frame.state = None
+    frame.watchers.pop()
+    handlers = _swallowed_by(frame, manager, leave, watch, node)
+    for one in watch.raises:
+        if any(catches(handler, one.name) for handler in handlers):
+            frame.state = join(one.state.copy(), frame.state, symbol((place, "raised"), one.taint))
         else:
-            swallows = False
-    handlers = [Handler(frame.place(node), (), [], f"{cls.name}.__exit__")] if swallows else []
+            frame.hand_on(one)
+    results: list[Value] = []
+
+    def leaving() -> None:
+        exception = symbol(("exc-type", place))
+        results.append(inline_call(frame, leave, manager, [exception, exception, exception], {}, node))
+
+    with frame.collecting() as final:
+        exits.pass_through(leaving, place)
+    if results and results[0].key == TRUE.key:
+        handlers = [Handler(place, (), [], f"{cls.name}.__exit__")]
     if inside or final:
-        frame.out.append(Try(frame.place(node), inside, handlers, [], final, "with"))
+        frame.out.append(Try(place, inside, handlers, [], final, "with"))
+
+
+def _swallowed_by(
+    frame: Frame, manager: Value, leave: FunctionInfo, watch: Watch, node: ast.expr
+) -> list[Handler]:
+    """What ``__exit__`` makes of each class that the block raises: a handler where it answers that it is dealt with."""
+    from .following import inline_call
+    from .lookup import raised_class
+
+    place = frame.place(node)
+    handlers: list[Handler] = []
+    for name in dict.fromkeys(one.name for one in watch.raises if one.name):
+        before = frame.state
+        frame.state = next(one.state for one in watch.raises if one.name == name).copy()
+        kind = raised_class(frame, name.partition("|")[0])
+        instance = symbol(("exc-value", place, name))
+        with frame.collecting():
+            answer = inline_call(frame, leave, manager, [kind, instance, symbol(("trace", place))], {}, node)
+        frame.state = before
+        verdict = simplify_condition(answer)
+        if is_const(verdict) and not verdict.data[0]:
+            continue
+        again = Jump(place, "raise", text_of(node), name)
+        passing: list[Node] = (
+            [] if is_const(verdict) else [Branch(place, verdict, [], [again], "with", text_of(node))]
+        )
+        handlers.append(Handler(place, (name.partition("|")[0],), passing, "__exit__"))
+    return handlers
 
 
 def _instance_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
@@ -216,8 +277,8 @@ def _swallowing(
     """``contextlib.suppress(E)`` and ``deferring(...)``: an exception of the body ends it and nothing more."""
     place = frame.place(node)
     text = text_of(node)
-    entry = frame.live.copy()
-    watch: list[State] = [entry]
+    names = () if fact.event == "defer" else tuple(name for a in args for name in _exception_names(a))
+    watch = Watch(frame.live.copy(), len(frame.path), [names])
     frame.watchers.append(watch)
     with frame.collecting() as nodes:
         body()
@@ -226,13 +287,15 @@ def _swallowing(
 
     raised = symbol(("raised", place), frozenset({Taint("exception", place, text, "likely")}))
     state = frame.state
-    for seen in watch[:12]:
-        state = join(seen, state, raised) if state is not None else seen
+    for seen in [*watch.states[:12], *(one.state for one in watch.raises if watch.catches(one.name))]:
+        state = join(seen.copy(), state, raised) if state is not None else seen.copy()
     frame.state = state
+    for one in watch.raises:
+        if not watch.catches(one.name):
+            frame.hand_on(one)
     if fact.event == "defer":
         frame.out.append(Region(place, "deferred", nodes, text))
         return
-    names = tuple(name for a in args for name in _exception_names(a))
     handler = Handler(place, names, [], text)
     frame.out.append(Try(place, nodes, [handler], [], [], "with"))
 

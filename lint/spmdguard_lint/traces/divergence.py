@@ -20,7 +20,7 @@ from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched
 from .nodes import Branch, Call, Loop, Node, Op, Tree, Try
-from .pointing import anchor, call_name, first_in, first_jump, first_op, jump_path, per_host
+from .pointing import anchor, call_name, first_in, first_jump, first_op, jump_path, preconditions
 from .terms import Continuation, Reader, Terms, TooLarge, Watcher, root_continuation, subtrees
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
@@ -165,13 +165,12 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
             diverging, others = others, diverging
     skipped = None
     if shape == "exit":
-        _, path = jump_path(node.then if jump is then_jump else node.orelse)
+        arm = node.then if jump is then_jump else node.orelse
+        _, path = jump_path(arm)
         call = next((step for step in path if isinstance(step, Call)), None)
         target = call if call is not None else jump if jump is not None else node
         place, text = target.place, getattr(target, "text", node.text)
-        nested = [step for step in path if isinstance(step, Branch)]
-        remote = jump is not None and jump.kind in ("raise", "exit") and bool(nested)
-        if remote and not any(per_host(step.condition) for step in nested):
+        if jump is not None and preconditions(arm, candidate.k):
             taints = tuple(t._replace(certainty="possible") for t in taints)
         skipped = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
         if skipped is None:

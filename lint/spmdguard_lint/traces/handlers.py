@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..values.value import Taint
+from .catching import catches
 from .columns import lines
 from .judged import Candidate, Divergence, variance
 from .nodes import Branch, Fallible, Handler, Jump, Op, Tree, Try
 from .pointing import anchor, call_name, first_jump, first_op
-from .terms import ABORT, Reader, Terms, catches, subtrees
+from .terms import ABORT, Reader, Terms, subtrees
 
 _BROAD = frozenset(
     {"Exception", "BaseException", "RuntimeError", "OutOfMemoryError", "DistBackendError", "DistError"}
@@ -25,7 +26,7 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
         return
     hard = _hard_op(node.body, quiet)
     body_k = candidate.body_k or candidate.k
-    k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort")
+    k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort", beyond=None)
     for handler in node.handlers:
         broad = not handler.names or any(n in _BROAD for n in handler.names)
         io = any(n in _IO for n in handler.names) and _has_io(node.body)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ..values.evaluate import Valuation, truth
 from ..values.value import Value
-from .nodes import Call, Jump, Loop, Node, Op, Tree, Try, Yielded
-from .terms import Reader, Terms, subtrees
+from .catching import catches
+from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, Yielded
+from .terms import Continuation, Reader, Terms, subtrees
 
 
 def first_op(nodes: Tree, reader: Reader, *, destroy: bool = False) -> tuple[Op | None, tuple[Node, ...]]:
@@ -54,19 +58,35 @@ def first_jump(nodes: Tree) -> Jump | None:
 
 def jump_path(nodes: Tree) -> tuple[Jump | None, tuple[Node, ...]]:
     """The first jump that leaves a tree, and the branches and calls that lead to it."""
+    return next(leaving(nodes), (None, ()))
+
+
+def leaving(nodes: Tree) -> Iterator[tuple[Jump, tuple[Node, ...]]]:
+    """Each jump that leaves a tree, with the branches and calls that lead to it."""
     for node in nodes:
-        if isinstance(node, Jump) and node.kind not in ("end", "assert"):
-            return node, ()
+        if isinstance(node, Jump):
+            if node.kind not in ("end", "assert"):
+                yield node, ()
+            continue
         for child in subtrees(node):
-            found, path = jump_path(child)
-            if found is None:
-                continue
-            if isinstance(node, Call) and found.kind == "return":
-                continue
-            if isinstance(node, Loop) and found.kind in ("break", "continue"):
-                continue
-            return found, (node, *path)
-    return None, ()
+            for found, path in leaving(child):
+                if isinstance(node, Call) and found.kind == "return":
+                    continue
+                if isinstance(node, Loop) and found.kind in ("break", "continue"):
+                    continue
+                if isinstance(node, Try) and child is node.body and is_caught(node, found):
+                    continue
+                yield found, (node, *path)
+
+
+def is_caught(node: Try, jump: Jump) -> bool:
+    """Whether a try statement catches what a jump in its body raises."""
+    return jump.kind in ("raise", "exit") and any(catches(h, raised_by(jump)) for h in node.handlers)
+
+
+def raised_by(jump: Jump) -> str:
+    """The class name of what a raise or an exit raises, with those of its ancestors where they are known."""
+    return jump.exception or ("SystemExit" if jump.kind == "exit" else "")
 
 
 def first_in(terms: Terms, term: int) -> Op | None:
@@ -103,3 +123,24 @@ def per_host(condition: Value) -> bool:
         elif value.tag == "ite":
             stack.extend(value.data)
     return False
+
+
+def preconditions(nodes: Tree, k: Continuation) -> bool:
+    """Whether an arm is left only by raises that look for what is wrong on every rank alike, and end the program.
+
+    Such a raise stands below a further test that neither the rank nor the world size decides, and that reads
+    nothing which may differ from host to host.
+    """
+    found = False
+    for jump, path in leaving(nodes):
+        tests = [step.condition for step in path if isinstance(step, Branch)]
+        if jump.kind not in ("raise", "exit") or k.caught(raised_by(jump)) or not _opaque(tests):
+            return False
+        found = True
+    return found
+
+
+def _opaque(tests: list[Value]) -> bool:
+    if any(per_host(test) for test in tests):
+        return False
+    return any(truth(test, Valuation(0, 2)) is None for test in tests)

@@ -15,9 +15,10 @@ from collections.abc import Callable, Hashable
 
 from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import Value, symbol
+from .catching import catches
 from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 from .paths import NO_FACTS, NOWHERE, Flow, Path, Paths, add, assumed, catches_all, count_breaks, limited
-from .terms import TooLarge, catches
+from .terms import TooLarge
 from .where import Where
 
 MAX_STEPS = 60_000

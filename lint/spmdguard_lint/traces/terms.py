@@ -14,16 +14,16 @@ Invariant: a loop body without any operation vanishes; ``destroy`` counts only w
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, residual, truth
 from ..values.value import intern
+from .catching import LEAVING, catches
 from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 
 if TYPE_CHECKING:
-    from ..values.value import Value
+    from ..values.value import Taints, Value
 
 STARTING = frozenset({"init_process_group", "init_distributed", "handshake"})
 END = 0
@@ -78,8 +78,10 @@ class Continuation:
     """Where each way out of a subtree leads; terms are computed when asked for."""
 
     __slots__ = (
+        "beyond",
         "brk",
         "calls",
+        "caught",
         "cont",
         "depth",
         "fall",
@@ -104,6 +106,8 @@ class Continuation:
         outer: Continuation | None = None,
         regions: tuple[str, ...] = (),
         raise_key: Hashable = None,
+        caught: Callable[[str], bool] = lambda _name: False,
+        beyond: Continuation | None = None,
     ) -> None:
         self.fall = fall
         self.ret = ret
@@ -115,6 +119,8 @@ class Continuation:
         self.outer = outer
         self.regions = regions
         self.raise_key = raise_key
+        self.caught = caught
+        self.beyond = beyond
         self.number: int | None = None
 
     def key(self) -> int:
@@ -139,10 +145,23 @@ class Continuation:
         new.outer = self.outer
         new.regions = self.regions
         new.raise_key = self.raise_key
+        new.caught = self.caught
+        new.beyond = self.beyond
         new.number = None
         for name, value in changes.items():
             setattr(new, name, value)
         return new
+
+    def resumed(self) -> Continuation:
+        """The same place where a raise leads on, out of the handler that it stands in."""
+        outside = self.beyond
+        assert outside is not None
+        return self.but(
+            raises=outside.raises,
+            raise_key=("resumed", outside.raise_key),
+            caught=outside.caught,
+            beyond=None,
+        )
 
 
 def root_continuation() -> Continuation:
@@ -246,6 +265,8 @@ class Reader:
     def _branch(self, node: Branch, k: Continuation) -> int:
         if node.form == "while":
             return k.fall
+        if k.beyond is not None and _parts(node.condition.taint) and self._raises(node):
+            k = k.resumed()
         if self.valuation is not None:
             known, key = self._decide(node.condition, self.valuation)
             if known is not None:
@@ -256,6 +277,9 @@ class Reader:
         if then != orelse and NEVER not in (then, orelse) and self.watcher is not None:
             self.watcher.branch(node, then, orelse, k, self)
         return self.terms.alt(key, then, orelse)
+
+    def _raises(self, node: Branch) -> bool:
+        return "raise" in self.ways_out(node.then) or "raise" in self.ways_out(node.orelse)
 
     def _decide(self, condition: Value, valuation: Valuation) -> tuple[bool | None, Hashable]:
         """What a valuation makes of a condition: its truth, or the key of what is left of it."""
@@ -290,17 +314,20 @@ class Reader:
             return self.read(node.body, k.but(regions=(*k.regions, node.kind)))
 
         def raises(name: str) -> int:
-            return k.raises(name) if _LEAVING.intersection(name.split("|")) else k.fall
+            return k.raises(name) if LEAVING.intersection(name.split("|")) else k.fall
 
         key = ("deferred", k.fall, k.raise_key)
-        return self.read(node.body, k.but(raises=raises, raise_key=key, regions=(*k.regions, "deferred")))
+        kept = k.but(raises=raises, raise_key=key, caught=lambda _name: True, beyond=None)
+        return self.read(node.body, kept.but(regions=(*k.regions, "deferred")))
 
     def _yielded(self, node: Yielded, k: Continuation) -> int:
         """The caller's block inside a suspended generator: its other ways out lead to the caller."""
         outer = k.outer
         if outer is None:
             return self.read(node.body, k)
-        inside = outer.but(fall=k.fall, raises=k.raises, raise_key=k.raise_key)
+        inside = outer.but(
+            fall=k.fall, raises=k.raises, raise_key=k.raise_key, caught=k.caught, beyond=k.beyond
+        )
         if node.form == "for":
             inside = inside.but(brk=outer.fall, cont=k.fall)
         return self.read(node.body, inside)
@@ -344,6 +371,18 @@ class Reader:
         if node.final:
             k = self._with_final(node.final, k)
         handler_terms: dict[int, int] = {}
+        after_body = self.read(node.orelse, k) if node.orelse else k.fall
+        body_k = self._guarded(node, k, after_body, handler_terms)
+        if k.beyond is not None:
+            body_k.beyond = self._guarded(node, k.resumed(), after_body, {})
+        if self.watcher is not None:
+            self.watcher.try_(node, k, body_k, self)
+            for position, handler in enumerate(node.handlers):
+                handler_terms.setdefault(position, self._handler(handler, k))
+        return self.read(node.body, body_k)
+
+    def _guarded(self, node: Try, k: Continuation, after: int, handler_terms: dict[int, int]) -> Continuation:
+        """The continuation of a try body; ``handler_terms`` keeps what follows each clause."""
 
         def raises(name: str) -> int:
             for position, handler in enumerate(node.handlers):
@@ -354,17 +393,15 @@ class Reader:
                     return k.raises(name) if term == NEVER else term
             return k.raises(name)
 
-        after_body = self.read(node.orelse, k) if node.orelse else k.fall
-        body_k = k.but(fall=after_body, raises=raises, raise_key=(id(node), k.key()))
-        if self.watcher is not None:
-            self.watcher.try_(node, k, body_k, self)
-            for position, handler in enumerate(node.handlers):
-                handler_terms.setdefault(position, self._handler(handler, k))
-        return self.read(node.body, body_k)
+        def caught(name: str) -> bool:
+            return any(catches(handler, name) for handler in node.handlers) or k.caught(name)
+
+        return k.but(fall=after, raises=raises, raise_key=(id(node), k.key()), caught=caught)
 
     def _handler(self, handler: Handler, k: Continuation) -> int:
         """What follows a caught exception; a handler that may raise again is read for where it does not."""
-        return self.read(handler.body, k.but(raises=lambda _name: NEVER, raise_key="never"))
+        key = ("never", k.raise_key)
+        return self.read(handler.body, k.but(raises=lambda _name: NEVER, raise_key=key, beyond=k))
 
     def _with_final(self, final: Tree, k: Continuation) -> Continuation:
         cache: dict[int, int] = {}
@@ -381,6 +418,7 @@ class Reader:
             cont=through(k.cont),
             raises=lambda name: through(k.raises(name)),
             raise_key=("final", id(final), k.raise_key),
+            beyond=None if k.beyond is None else self._with_final(final, k.beyond),
         )
 
     def ways_out(self, nodes: Tree) -> frozenset[str]:
@@ -447,37 +485,12 @@ def subtrees(node: Node) -> list[Tree]:
     return []
 
 
-_LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"})
+_PARTING = frozenset({"rank", "group-rank", "time", "random", "signal"})
 
 
-def catches(handler: Handler, raised: str) -> bool:
-    """Whether an except clause catches an exception.
-
-    ``raised`` is its class name, for a project's class followed by those of its ancestors ("a|b"); "" when the
-    class is unknown.
-    """
-    if not handler.names:
-        return True
-    lineage = raised.split("|")
-    if "Exception" in handler.names and ("Exception" in lineage or not _LEAVING.intersection(lineage)):
-        return True
-    return any(
-        caught == "BaseException" or any(_is_kind_of(name, caught) for name in lineage)
-        for caught in handler.names
-        if caught != "Exception"
-    )
-
-
-def _is_kind_of(name: str, caught: str) -> bool:
-    if caught == name:
-        return bool(name)
-    raised_class = getattr(builtins, name, None) if name else None
-    caught_class = getattr(builtins, caught, None) if caught else None
-    return (
-        isinstance(raised_class, type)
-        and isinstance(caught_class, type)
-        and issubclass(raised_class, caught_class)
-    )
+def _parts(taint: Taints) -> bool:
+    """Whether a condition differs between ranks for another reason than the exception at hand, or its data."""
+    return any(t.kind in _PARTING for t in taint)
 
 
 def condition_key(value: Value) -> Hashable:
