@@ -18,7 +18,7 @@ from .model import Finding, Location, Site
 from .source.parsing import CannotParse
 from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
-from .traces.nodes import Branch, Call, Loop, Tree, Try
+from .traces.nodes import Branch, Call, Loop, Tree, Try, Yielded
 from .traces.terms import subtrees
 from .values.value import Place
 
@@ -106,7 +106,7 @@ def read_project(project: Project, config: Any = None, progress: Any = None) -> 
         if progress is not None:
             progress.advance()
     analysis.followed = frozenset(machine.followed)
-    analysis.divergences = in_context(analysis.roots)
+    analysis.divergences = in_context(analysis.roots, machine.decided)
     return analysis
 
 
@@ -158,9 +158,9 @@ def paired_methods(module: Module) -> dict[FunctionInfo, tuple[FunctionInfo, Fun
     return found
 
 
-def in_context(roots: list[Root]) -> list[Divergence]:
-    """Keep a divergence of a callee only where a context bears it out."""
-    seen_in_context: set[Place] = set()
+def in_context(roots: list[Root], decided: Iterable[Place] = ()) -> list[Divergence]:
+    """Keep a divergence of a callee only where a context bears it out; ``decided`` are branches that none has."""
+    seen_in_context: set[Place] = set(decided)
     for root in roots:
         collect_places(root.tree, seen_in_context, inside=False)
     bad_in_context: set[tuple[Place, str]] = set()
@@ -191,17 +191,24 @@ def _strength(divergence: Divergence) -> tuple[int, int]:
 
 
 def collect_places(tree: Tree, found: set[Place], *, inside: bool) -> None:
-    """Places of branches, loops and tries that were read inside a followed call."""
-    stack: list[tuple[Tree, bool]] = [(tree, inside)]
+    """Places of branches, loops and tries that were read inside a followed call.
+
+    A block that is resumed inside a generator stands in the function that consumes the generator.
+    """
+    stack: list[tuple[Tree, tuple[bool, ...]]] = [(tree, (inside,))]
     while stack:
         nodes, within = stack.pop()
         for node in nodes:
-            if within and isinstance(node, (Branch, Loop, Try)):
+            if within[-1] and isinstance(node, (Branch, Loop, Try)):
                 found.add(node.place)
-            deeper = within or isinstance(node, Call)
+            deeper = within
+            if isinstance(node, Call):
+                deeper = (*within, True)
+            elif isinstance(node, Yielded) and len(within) > 1:
+                deeper = within[:-1]
             for child in subtrees(node):
                 stack.append((child, deeper))
-            if isinstance(node, Try) and within:
+            if isinstance(node, Try) and within[-1]:
                 found.update(handler.place for handler in node.handlers)
 
 

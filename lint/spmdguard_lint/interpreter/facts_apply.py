@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 GROUP = "the default process group"
+GROUP_TYPE = "torch.distributed.ProcessGroup"
 
 
 def argument_node(which: Arg, node: ast.AST | None) -> ast.expr | None:
@@ -345,16 +346,19 @@ def _typed(
     index: int,
 ) -> Value:
     payload = args[0] if args else None
+    origin: tuple[object, ...] = (name, place, index)
+    if type_name == GROUP_TYPE and fact.kind != "lifecycle":  # asked for twice, it is the same group
+        origin = (name, None if receiver is None else receiver.key, *(a.key for a in args), index)
     if fact.result == "uniform" or fact.kind == "lifecycle":
         taint = NO_TAINT
     else:
         taint = union(*(a.taint for a in args)) if args else NO_TAINT
     return Value(
         "extobj",
-        (type_name, (name, place, index), payload),
+        (type_name, origin, payload),
         taint,
         None,
-        ("extobj", type_name, name, place, index),
+        ("extobj", type_name, *origin),
     )
 
 

@@ -120,8 +120,7 @@ def run_body(
     inner.self_value = receiver
     inner.caller = frame
     bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
-    machine.stack.append(info)
-    machine.followed.add(id(info))
+    machine.enter(info)
     budget_out = False
     try:
         with inner.collecting() as nodes:

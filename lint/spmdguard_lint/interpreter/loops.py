@@ -262,8 +262,7 @@ def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value
     loop = LoopFrame(len(frame.path))
     frame.loops.append(loop)
     inner.yield_hook = _at_yield(frame, node, loop, body, info)
-    machine.stack.append(info)
-    machine.followed.add(id(info))
+    machine.enter(info)
     out_of_budget = False
     try:
         with inner.collecting() as nodes:

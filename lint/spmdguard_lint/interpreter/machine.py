@@ -68,6 +68,7 @@ class Machine:
         self.template_heap: dict[Hashable, dict[str, Value]] = {}
         self.template_active: set[int] = set()
         self.followed: set[int] = set()
+        self.decided: set[Place] = set()  # branches that the arguments of some call decide
         self.following: dict[int, bool] = {}
         self.handlers: dict[int, frozenset[str]] = {}
         self.seed_taints: dict[str, Any] = {}
@@ -137,6 +138,12 @@ class Machine:
         from .nearby import find_nearby
 
         return find_nearby(self, frame, receiver, node)
+
+    def enter(self, info: FunctionInfo) -> None:
+        """A call of a function is followed from now on; its own recursion makes it no other function's callee."""
+        if self.stack[:1] != [info]:
+            self.followed.add(id(info))
+        self.stack.append(info)
 
     def step(self, count: int = 1) -> None:
         self.steps_left -= count

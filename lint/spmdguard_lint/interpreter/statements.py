@@ -72,6 +72,8 @@ def branch(
 ) -> None:
     """Execute a two-armed branch and append its node."""
     if is_const(condition):
+        if frame.caller is not None:
+            frame.machine.decided.add(frame.place(node))
         (then if condition.data[0] else orelse)()
         return
     if frame.state is None:
@@ -268,7 +270,7 @@ def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -
 
 def pattern_condition(frame: Frame, pattern: ast.pattern, subject: Value) -> Value:
     """The condition under which a pattern matches."""
-    from ..values.value import TRUE
+    from ..values.value import FALSE, TRUE
     from .comparisons import compare, logic
 
     if isinstance(pattern, ast.MatchValue):
@@ -279,12 +281,39 @@ def pattern_condition(frame: Frame, pattern: ast.pattern, subject: Value) -> Val
         return TRUE if pattern.pattern is None else pattern_condition(frame, pattern.pattern, subject)
     if isinstance(pattern, ast.MatchOr):
         return logic("or", [pattern_condition(frame, p, subject) for p in pattern.patterns])
+    if isinstance(pattern, ast.MatchSequence) and subject.tag == "tuple":
+        parts = _aligned(pattern, subject)
+        if parts is None:
+            return FALSE
+        return logic("and", [TRUE, *(pattern_condition(frame, p, part) for p, part in parts)])
     return expression(f"match:{text_of(pattern)}", (subject,))
+
+
+def _aligned(pattern: ast.MatchSequence, subject: Value) -> list[tuple[ast.pattern, Value]] | None:
+    """Each part of a sequence pattern with the item that it is compared with; None where the lengths differ."""
+    items, parts = list(subject.data), pattern.patterns
+    star = next((i for i, part in enumerate(parts) if isinstance(part, ast.MatchStar)), None)
+    if star is None:
+        return list(zip(parts, items, strict=True)) if len(parts) == len(items) else None
+    if len(items) < len(parts) - 1:
+        return None
+    behind = len(parts) - star - 1
+    return [
+        *zip(parts[:star], items, strict=False),
+        *zip(parts[star + 1 :], items[len(items) - behind :], strict=True),
+    ]
 
 
 def bind_pattern(frame: Frame, pattern: ast.pattern, subject: Value) -> None:
     """Bind the names that a pattern captures."""
     if frame.state is None:
+        return
+    if isinstance(pattern, ast.MatchSequence) and subject.tag == "tuple":
+        for inner, item in _aligned(pattern, subject) or ():
+            bind_pattern(frame, inner, item)
+        for star in pattern.patterns:
+            if isinstance(star, ast.MatchStar) and star.name:
+                frame.state.variables[star.name] = expression("slice", (subject,))
         return
     for part in ast.walk(pattern):
         name = getattr(part, "name", None) or getattr(part, "rest", None)

@@ -125,8 +125,7 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
         return NONE
 
     inner.yield_hook = at_yield
-    machine.stack.append(info)
-    machine.followed.add(id(info))
+    machine.enter(info)
     out_of_budget = False
     try:
         with inner.collecting() as nodes:
@@ -199,6 +198,16 @@ def _object_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable
         frame.out.append(Try(place, inside, handlers, [], final, "with"))
 
 
+def _answers(leave: FunctionInfo) -> bool:
+    """Whether an ``__exit__`` returns anything but None and False: only then an exception may end there."""
+    return any(
+        isinstance(child, ast.Return)
+        and child.value is not None
+        and not (isinstance(child.value, ast.Constant) and not child.value.value)
+        for child in ast.walk(leave.node)
+    )
+
+
 def _swallowed_by(
     frame: Frame, manager: Value, leave: FunctionInfo, watch: Watch, node: ast.expr
 ) -> list[Handler]:
@@ -208,6 +217,8 @@ def _swallowed_by(
 
     place = frame.place(node)
     handlers: list[Handler] = []
+    if not _answers(leave):
+        return handlers
     for name in dict.fromkeys(one.name for one in watch.raises if one.name):
         before = frame.state
         frame.state = next(one.state for one in watch.raises if one.name == name).copy()

@@ -27,8 +27,9 @@ def close():
 ```
 
 ## Known limits
-Groups of their own (`destroy_process_group(group)`) are not followed. Where the code asks
-`is_initialized()` after the destruction, it is taken to know what it does.
+`destroy_process_group()` without a group ends every group; the end of one group alone
+(`destroy_process_group(group)`) is not followed. Where the code asks `is_initialized()` after the
+destruction, it is taken to know what it does.
 
 ## Fix safety
 No fix.
@@ -75,10 +76,10 @@ class _AfterDestroy(Walk):
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Event) and node.name == "is-initialized":
             return ""
-        if not isinstance(node, Op) or not counts(node) or not is_default_group(node):
+        if not isinstance(node, Op) or not counts(node):
             return state
         if node.name == "destroy_process_group":
-            return node
+            return node if is_default_group(node) else state
         if node.name != "init_process_group" and isinstance(state, Op):
             self._report(node, state, where)
         return ""

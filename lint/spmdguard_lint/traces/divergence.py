@@ -20,7 +20,7 @@ from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched
 from .nodes import Branch, Call, Loop, Node, Op, Tree, Try
-from .pointing import anchor, call_name, first_in, first_jump, first_op, jump_path, preconditions
+from .pointing import anchor, call_name, first_in, first_jump, first_op, telling_jump
 from .terms import Continuation, Reader, Terms, TooLarge, Watcher, root_continuation, subtrees
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
@@ -166,11 +166,11 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
     skipped = None
     if shape == "exit":
         arm = node.then if jump is then_jump else node.orelse
-        _, path = jump_path(arm)
+        jump, path, precondition = telling_jump(arm, candidate.k)
         call = next((step for step in path if isinstance(step, Call)), None)
         target = call if call is not None else jump if jump is not None else node
         place, text = target.place, getattr(target, "text", node.text)
-        if jump is not None and preconditions(arm, candidate.k):
+        if precondition:
             taints = tuple(t._replace(certainty="possible") for t in taints)
         skipped = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
         if skipped is None:

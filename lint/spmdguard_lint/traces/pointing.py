@@ -125,19 +125,21 @@ def per_host(condition: Value) -> bool:
     return False
 
 
-def preconditions(nodes: Tree, k: Continuation) -> bool:
-    """Whether an arm is left only by raises that look for what is wrong on every rank alike, and end the program.
+def telling_jump(nodes: Tree, k: Continuation) -> tuple[Jump | None, tuple[Node, ...], bool]:
+    """The jump by which an arm is left, the way to it, and whether it is a mere precondition.
 
-    Such a raise stands below a further test that neither the rank nor the world size decides, and that reads
-    nothing which may differ from host to host.
+    A precondition raises for what is wrong on every rank alike, and ends the program: it stands below a further
+    test that neither the rank nor the world size decides, and that reads nothing which may differ from host to
+    host. Any other jump says more.
     """
-    found = False
+    first: tuple[Jump | None, tuple[Node, ...], bool] = (None, (), False)
     for jump, path in leaving(nodes):
         tests = [step.condition for step in path if isinstance(step, Branch)]
         if jump.kind not in ("raise", "exit") or k.caught(raised_by(jump)) or not _opaque(tests):
-            return False
-        found = True
-    return found
+            return jump, path, False
+        if first[0] is None:
+            first = (jump, path, True)
+    return first
 
 
 def _opaque(tests: list[Value]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.lint.generated.collectives import bare, trace
-from tests.lint.generated.scope import Lines, Scope, indent
+from tests.lint.generated.scope import NONE, Lines, Scope, indent
 from tests.lint.generated.values import (
     FILE_TEST,
     always_condition,
@@ -110,7 +110,9 @@ def walrus(scope: Scope) -> Lines:
 def nested_function(scope: Scope) -> Lines:
     """A function of its own inside the block, called or handed over to be called."""
     name = scope.program.fresh("action")
-    body = indent(scope.local().block(1) if scope.varying or not scope.collectives else trace(scope))
+    inside = scope.inner(collectives=False, jumps=NONE, loose=NONE)
+    inside.settled = True
+    body = indent(inside.block(1) if scope.varying or not scope.collectives else trace(scope))
     lines = [f"def {name}():", *body]
     if scope.draw.chance(50):
         lines = [f"{name} = lambda: {bare(scope)}"] if scope.collectives else lines

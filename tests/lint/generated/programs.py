@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from tests.lint.generated import branches, calls, collectives, handlers, helpers, loops
+from tests.lint.generated import branches, calls, collectives, data, handlers, helpers, loops, objects
 from tests.lint.generated.draw import Draw, HypothesisDraw, RandomDraw
 from tests.lint.generated.scope import Lines, Program, Scope, Var, indent
 from tests.lint.generated.values import local_statement
@@ -57,9 +57,32 @@ SHARED: Table = (
     (1, handlers.always_finally),
     (1, handlers.deferred),
 )
-FULL_LOCAL: Table = (*LOCAL, (1, branches.match_rank), (1, branches.walrus), (1, loops.comprehension))
+DATA: Table = (
+    (1, data.grown_list),
+    (1, data.filled_dict),
+    (1, data.pair),
+    (1, data.text),
+    (1, data.looked_up),
+    (1, data.found_or_not),
+    (1, data.left_in_try),
+    (1, data.leaves_with_finally),
+)
+FULL_LOCAL: Table = (
+    *LOCAL,
+    *DATA,
+    (1, branches.match_rank),
+    (1, branches.walrus),
+    (1, loops.comprehension),
+)
 FULL_SHARED: Table = (
     *SHARED,
+    *DATA,
+    (1, data.counted_by_closure),
+    (1, data.called_back),
+    (1, data.waits_later),
+    (1, data.paired_loop),
+    (1, data.matched_pair),
+    (1, data.early_in_with),
     (1, branches.match_rank),
     (1, branches.walrus),
     (1, branches.short_circuit),
@@ -112,7 +135,7 @@ def _definitions(program: Program) -> Lines:
     ]
     if program.full:
         makers += [(1, helpers.recursion), (1, helpers.generator), (2, helpers.manager)]
-        makers += [(1, helpers.coroutine), (1, helpers.decorated)]
+        makers += [(1, helpers.coroutine), (1, helpers.decorated), *objects.MAKERS]
     lines: Lines = []
     for _ in range(draw.integer(0, 3)):
         lines += [*draw.weighted(makers)(program), ""]
@@ -146,7 +169,7 @@ def _main(program: Program) -> Lines:
     """The job itself: a function called ``main``, or the body of the module."""
     draw = program.draw
     before: Lines = []
-    as_module = draw.chance(15)
+    program.as_module = as_module = draw.chance(15)
     start, names = _start(program)
     if program.full and draw.chance(35):
         definition, seen = helpers.runner_class(program)

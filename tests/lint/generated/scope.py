@@ -24,6 +24,7 @@ class Var:
     kind: str
     varies: bool = False
     member: str = ""  # for a group: the condition that holds on its members
+    changes: bool = False  # statements may assign to it
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Program:
     budget: int
     dist: str = "dist"
     in_main: bool = False
+    as_module: bool = False  # the job is the body of the module
     helpers: list[Helper] = field(default_factory=list)
     used: dict[str, int] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)  # barrier -> the name it was imported under
@@ -73,6 +75,8 @@ class Scope:
     depth: int = 0
     returns: str = ""
     caught: tuple[str, ...] = ()  # exception types that the innermost handler catches
+    outer: Scope | None = None
+    settled: bool = False  # names of outer scopes cannot be assigned here (the body of a nested function)
 
     @property
     def draw(self) -> Draw:
@@ -91,6 +95,7 @@ class Scope:
         return replace(
             self,
             names=[*self.names, *add],
+            outer=self,
             depth=self.depth + 1,
             jumps=self.jumps if jumps is None else jumps,
             loose=self.loose if loose is None else loose,
@@ -106,6 +111,20 @@ class Scope:
             inside.collectives = False
             inside.jumps = self.loose
         return inside
+
+    def assignable(self) -> list[Var]:
+        """The plain names and fields that a statement here may give another value."""
+        if self.settled:
+            return []
+        return [v for v in self.names if v.kind in ("place", "count", "flag") and v.changes]
+
+    def changed(self, var: Var, varies: bool) -> None:
+        """A name has got another value here: it differs between ranks, or it no longer does."""
+        scope: Scope | None = self
+        now = replace(var, varies=varies or self.varying)
+        while scope is not None:
+            scope.names = [now if known.text == var.text else known for known in scope.names]
+            scope = scope.outer
 
     def local(self) -> Scope:
         """A block without collectives, whose jumps out of it are those that some ranks may take."""

@@ -145,13 +145,32 @@ def assign(scope: Scope) -> Lines:
             draw.pick(("lead", "busy", "ready") if varies else ("fast", "last", "big"))
         )
         line = f"{name} = {condition(scope, varies)}"
-        scope.names.append(Var(name, "flag", varies))
+        scope.names.append(Var(name, "flag", varies, changes=True))
     else:
         name = scope.program.fresh(
             draw.pick(("share", "offset", "place") if varies else ("steps", "depth", "size"))
         )
         line = f"{name} = {number(scope, varies)}"
-        scope.names.append(Var(name, "place" if varies else "count", varies))
+        scope.names.append(Var(name, "place" if varies else "count", varies, changes=True))
+    return [line]
+
+
+def update(scope: Scope) -> Lines:
+    """Another value for a name that is there already."""
+    known = scope.assignable()
+    if not known:
+        return assign(scope)
+    var, varies = scope.draw.pick(known), scope.draw.chance(40)
+    if var.kind == "flag":
+        form = scope.draw.pick(
+            ("{x} = not {x}", "{x} = {x} or {c}", "{x} = {x} and {c}", "{x} = {c}", "{x} = {c}")
+        )
+    else:
+        form = scope.draw.pick(
+            ("{x} += 1", "{x} = {x} + {n}", "{x} = {n}", "{x} = {n}", "{x} = max({x}, {n})")
+        )
+    line = form.format(x=var.text, c=condition(scope, varies), n=number(scope, varies))
+    scope.changed(var, varies or (var.varies and form.count("{x}") + form.count("+=") > 1))
     return [line]
 
 
@@ -164,7 +183,7 @@ def choose(scope: Scope) -> Lines:
         lines = [f"{name} = 2 if {test} else 0"]
     else:
         lines = [f"{name} = 0", f"if {test}:", f"    {name} = 2"]
-    scope.names.append(Var(name, "place", varies))
+    scope.names.append(Var(name, "place", varies, changes=True))
     return lines
 
 
@@ -188,5 +207,5 @@ def note(scope: Scope) -> Lines:
 
 
 def local_statement(scope: Scope) -> Lines:
-    production = scope.draw.weighted(((3, assign), (2, choose), (2, note), (2, call_local)))
+    production = scope.draw.weighted(((3, assign), (2, choose), (2, update), (2, note), (2, call_local)))
     return production(scope)

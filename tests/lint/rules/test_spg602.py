@@ -19,6 +19,25 @@ def test_barrier_after_destroy() -> None:
     )
 
 
+def test_sub_groups_end_with_the_default_group() -> None:
+    """The default destruction ends every group; that of one group ends no other."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def close(value, group):
+            dist.destroy_process_group()
+            dist.all_reduce(value, group=group)  # SPG602
+
+        def close_one(value, group, other):
+            dist.destroy_process_group(other)
+            dist.all_reduce(value, group=group)
+            dist.barrier()
+        """,
+        "SPG602",
+    )
+
+
 def test_through_calls() -> None:
     """Destruction and use may each stand in a function of their own."""
     assert agree(
