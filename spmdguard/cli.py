@@ -30,6 +30,12 @@ _COMMANDS = {
         "rule CODE",
         "show a rule's page; `spmdguard rule --all` lists every rule",
     ),
+    "run": _Command(
+        "spmdguard.launching.run_command",
+        "run_command",
+        "run SCRIPT ...",
+        "run a training script under protection: stall reports, and one cause for all ranks",
+    ),
 }
 
 

@@ -29,3 +29,7 @@ class ExitCode(IntEnum):
     """``fail_fast`` ended the process at once; its error was written."""
     OUT_OF_MEMORY = 73
     """The same, because memory was exhausted: on the host or on a device."""
+    PEER_FAILED = 74
+    """Another rank failed or died first; this one waited for it and left."""
+    STALLED = 75
+    """The run stood still for longer than its limit; a report was written."""

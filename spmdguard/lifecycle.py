@@ -236,7 +236,7 @@ class Run:
         kept = store()
         own = kept.first
         if own is not None:
-            write_primary_error(own, since=kept.since)
+            write_primary_error(own, since=kept.since, leaving=False)
         try:
             stop.drain()
             failures = share_failures(_NAME, "" if own is None else format_exception_line(own))

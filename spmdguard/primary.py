@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from spmdguard.format import add_note, format_exception_line, format_traceback
@@ -18,6 +19,8 @@ from spmdguard.group.world import world
 from spmdguard.latch import is_communication_failure
 
 _WRITTEN = "__spmdguard_written__"
+on_primary_error: list[Callable[[BaseException], str | None]] = []
+"""Told of the error before anything else; may know, as text, the first cause that it is a consequence of."""
 _SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "broken pipe", "timed out", "socket")
 
 
@@ -26,17 +29,22 @@ def was_written(exc: BaseException) -> bool:
     return getattr(exc, _WRITTEN, False) is True
 
 
-def write_primary_error(exc: BaseException, *, since: float | None = None) -> None:
+def write_primary_error(exc: BaseException, *, since: float | None = None, leaving: bool = True) -> None:
     """Write ``exc`` once to stderr and to ``TORCHELASTIC_ERROR_FILE``, and announce it to the other ranks.
 
     Args:
         exc: the error that ends this rank.
         since: when it happened, seconds since the epoch; now without it.
+        leaving: whether this rank leaves at once; else it still meets the others first.
     """
     if was_written(exc):
         return
     here = world()
     rank = here.rank()
+    known = [told for tell in on_primary_error if leaving and (told := tell(exc)) is not None]
+    if known:
+        _write_consequence(exc, rank, known[0], since)
+        return
     cause = here.find_announced_failure() if lost_partner(exc) else None
     if cause is None:
         here.announce_failure(format_exception_line(exc)[:2000])
@@ -48,7 +56,17 @@ def write_primary_error(exc: BaseException, *, since: float | None = None) -> No
         add_note(exc, f"spmdguard: consequence of the failure of rank {cause[0]}: {cause[1]}")
     text = format_traceback(exc)
     _write_stderr(f"{title}\n{text}")
-    _write_error_file(exc, text, (since or time.time()) + (0 if cause is None else 1))
+    write_error_file(format_exception_line(exc), text, (since or time.time()) + (0 if cause is None else 1))
+
+
+def _write_consequence(exc: BaseException, rank: int, cause: str, since: float | None) -> None:
+    """Write an error that another rank's is the cause of."""
+    with contextlib.suppress(Exception):
+        setattr(exc, _WRITTEN, True)
+    add_note(exc, f"spmdguard: consequence, not the cause: {cause}")
+    text = format_traceback(exc)
+    _write_stderr(f"spmdguard: rank {rank} is a victim; the cause: {cause}\n{text}")
+    write_error_file(format_exception_line(exc), text, (since or time.time()) + 1)
 
 
 def lost_partner(exc: BaseException) -> bool:
@@ -69,13 +87,14 @@ def _write_stderr(text: str) -> None:
         return
 
 
-def _write_error_file(exc: BaseException, text: str, when: float) -> None:
+def write_error_file(message: str, text: str, when: float) -> None:
+    """Write ``TORCHELASTIC_ERROR_FILE``, where torchelastic asks for it."""
     name = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not name:
         return
     data = {
         "message": {
-            "message": format_exception_line(exc),
+            "message": message,
             "extraInfo": {"py_callstack": text, "timestamp": str(int(when))},
         }
     }

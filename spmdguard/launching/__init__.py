@@ -1,0 +1,1 @@
+"""Run a script under protection, without a change of it."""

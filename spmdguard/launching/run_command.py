@@ -1,0 +1,130 @@
+"""``spmdguard run``: a script under protection in this process, or under a torchrun that it starts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from spmdguard.exitcodes import ExitCode
+from spmdguard.group.exit import bound_interpreter_exit, exit_code_of
+from spmdguard.launching.script import run_module, run_script
+from spmdguard.primary import was_written, write_primary_error
+from spmdguard.watch.settings import make_settings
+from spmdguard.watch.starting import Running, start
+
+_EPILOG = """\
+exit codes: those of the script; 1 where it raised; 74 where another rank failed or died first and this one
+waited for it; 75 where the run stood still for longer than its limit. Under torchrun the code of torchrun.
+"""
+_EXIT_TIMEOUT_S = 30.0
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """The command; ``arguments`` without its name."""
+    options = _parse(arguments)
+    if options.nproc is not None:
+        return _start_torchrun(options)
+    return _run_here(options)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="spmdguard run",
+        description="Run a training script under protection: stall reports, and one cause for all ranks.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s [options] script.py ...  |  [options] -m module ...",
+    )
+    parser.add_argument("--nproc", metavar="N", help="start torchrun with N processes on this host")
+    parser.add_argument(
+        "--stall-limit",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long a rank may wait in communication (default: learned from the run)",
+    )
+    parser.add_argument(
+        "--report-dir", metavar="FOLDER", type=Path, help="write stall reports there: text, JSON, HTML, trace"
+    )
+    parser.add_argument(
+        "--on-stall",
+        choices=("abort", "report"),
+        default="abort",
+        help="whether all ranks of a stalled run end (default), or it is only reported",
+    )
+    parser.add_argument("-m", dest="module", action="store_true", help="script names a module")
+    parser.add_argument("script", help="the script, or with -m the module")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    return parser.parse_args(list(arguments))
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, got {text!r}")
+    return value
+
+
+def _start_torchrun(options: argparse.Namespace) -> int:
+    """Become torchrun with this command under it."""
+    own = ["--on-stall", options.on_stall]
+    if options.stall_limit is not None:
+        own += ["--stall-limit", str(options.stall_limit)]
+    if options.report_dir is not None:
+        own += ["--report-dir", str(options.report_dir.absolute())]
+    if options.module:
+        own.append("-m")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", options.nproc]
+    command += ["-m", "spmdguard", "run", *own, options.script, *options.arguments]
+    sys.stdout.flush()
+    os.execv(sys.executable, command)
+
+
+def _run_here(options: argparse.Namespace) -> int:
+    running = start(make_settings(options.stall_limit, options.report_dir, options.on_stall == "abort"))
+    owner = os.getpid()
+    try:
+        if options.module:
+            run_module(options.script, options.arguments)
+        else:
+            run_script(options.script, options.arguments)
+    except BaseException as exc:
+        if os.getpid() != owner:  # a forked child came back up here
+            raise
+        failure: BaseException | None = exc.with_traceback(_without_own_frames(exc.__traceback__))
+    else:
+        failure = None
+        if os.getpid() != owner:
+            return 0
+    return _end(running, failure)
+
+
+def _without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the script's first frame on."""
+    folder = str(Path(__file__).parent)
+    while traceback is not None and traceback.tb_next is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if not (name.startswith((folder, "<frozen")) or name.endswith("runpy.py")):
+            return traceback
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _end(running: Running, exc: BaseException | None) -> int:
+    """Tell the watch how the script ended, and give the exit code."""
+    code = exit_code_of(exc)
+    if exc is None or code == 0 or isinstance(exc, KeyboardInterrupt):
+        running.ended(exc, code=code)
+        running.finish()
+        return code
+    if isinstance(exc, SystemExit) and isinstance(exc.code, str):
+        sys.stderr.write(f"{exc.code}\n")
+    if not was_written(exc):
+        write_primary_error(exc)
+    victim = running.is_victim
+    running.finish()
+    bound_interpreter_exit(_EXIT_TIMEOUT_S)
+    return int(ExitCode.PEER_FAILED) if victim else code

@@ -1,0 +1,71 @@
+"""SIGTERM while the main thread is blocked in a collective: the watch learns of it and may say why first.
+
+A launcher ends all ranks as soon as one of them has died. Python runs no handler while its main thread is
+blocked in C, but writes to the wakeup descriptor at once. Where the program has a handler of its own, or
+asyncio the descriptor, nothing is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+
+class Termination:
+    """Catches SIGTERM for the watch; made on the main thread."""
+
+    def __init__(self) -> None:
+        self.reading, self._writing = os.pipe()
+        for descriptor in (self.reading, self._writing):
+            os.set_blocking(descriptor, False)
+        self._asked_s: float | None = None
+        self.has_news: Callable[[], bool] = bool
+        self._installed = False
+        if threading.current_thread() is threading.main_thread() and (
+            signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        ):
+            before = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+            if before != -1:
+                signal.set_wakeup_fd(before)
+                return
+            signal.signal(signal.SIGTERM, self._handle)
+            self._installed = True
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        """On the main thread, when it gets to run: end as without a handler, unless the watch is about to."""
+        self._asked_s = self._asked_s or time.monotonic()
+        if not self.has_news():
+            die()
+
+    def asked_s(self) -> float:
+        """How long ago SIGTERM came; 0 where it has not."""
+        return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s
+
+    def was_asked(self) -> bool:
+        """Whether SIGTERM has come and this process has no handler of its own for it."""
+        with contextlib.suppress(OSError):
+            if signal.SIGTERM in os.read(self.reading, 4096):
+                self._asked_s = self._asked_s or time.monotonic()
+        return self._asked_s is not None and self._installed and signal.getsignal(signal.SIGTERM) == self._handle
+
+    def close(self) -> None:
+        """Put everything back, on the main thread."""
+        if self._installed and threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGTERM) == self._handle:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            found = signal.set_wakeup_fd(-1)
+            if found != self._writing:
+                signal.set_wakeup_fd(found)  # somebody else's by now
+            self._installed = False
+
+
+def die() -> None:
+    """End by SIGTERM as a process without a handler does; works on any thread."""
+    ctypes.CDLL(None).signal(int(signal.SIGTERM), None)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,397 @@
+"""The watch thread of one rank: look, say what it sees, judge, and act on the run's first cause.
+
+The thread starts before the process group exists and waits for it. It never raises into the program: where
+it cannot go on it says so once and ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from spmdguard.format import format_exception_line, format_ranks, name_ranks
+from spmdguard.group.link import LinkLost, open_link
+from spmdguard.group.torch_access import default_group
+from spmdguard.group.world import TorchWorld
+from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
+from spmdguard.watch.cause import FAILED, Cause, read_cause
+from spmdguard.watch.composing import HINT_TIMEOUT_S, compose, to_cause, write_reports
+from spmdguard.watch.hints import Linting, files_of
+from spmdguard.watch.leaving import (
+    acknowledge,
+    continue_stopped,
+    describe_for,
+    end,
+    linger,
+    remove_board,
+    say,
+    write_files_for,
+)
+from spmdguard.watch.limits import Limits, limit_for
+from spmdguard.watch.looking import find_calls, places_of_traceback
+from spmdguard.watch.native import NativeWatchdog
+from spmdguard.watch.observer import MAX_CALLS, Observer
+from spmdguard.watch.peers import Peers
+from spmdguard.watch.relay import Relay
+from spmdguard.watch.settings import Settings
+from spmdguard.watch.terminating import Termination, die
+from spmdguard.watch.standing import Call, GroupNumber, Standing, State, to_json
+
+TICK_S = 0.25
+ALERT_TICK_S = 0.1
+_ALERT_AFTER_S = 0.5
+_SETTLE_S = 0.4
+_ANSWER_S = 0.6
+_DEAD_PEER_S = 0.4
+_ENDED_PEER_S = 1.2
+_WAIT_FOR_CAUSE_S = 4.0
+_SHORT_HINT_S = 0.6
+
+
+class Watch(threading.Thread):
+    """Watches this process. ``leave`` is for the main thread, everything else for the watch itself."""
+
+    def __init__(self, settings: Settings, find_step: Callable[[], int | None]) -> None:
+        super().__init__(name="spmdguard watch", daemon=True)
+        self.settings = settings
+        self.limits = Limits(given_s=settings.stall_limit_s)
+        self._find_step = find_step
+        self._world = TorchWorld()
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._left = False
+        self._answered = False
+        self._obeyed = False
+        self._linting: Linting | None = None
+        self._alone = True
+        self._termination = Termination()
+        self.ready = threading.Event()
+
+    def run(self) -> None:
+        try:
+            if self._join_others():
+                self.ready.set()
+                while not self._stopping.is_set():
+                    self.peers.wait(self._tick_s())
+                    self._tick()
+        except Exception as exc:
+            if not self._stopping.is_set():
+                say(f"spmdguard: the watch of this rank ended: {format_exception_line(exc)}")
+
+    def _join_others(self) -> bool:
+        """Wait for the process group, then find the board of this node; False where the run ends before."""
+        while default_group() is None:
+            if self._stopping.wait(TICK_S):
+                return False
+        link = open_link("watch")
+        if link is None:
+            return False
+        token = link.first("token", os.urandom(12).hex())
+        if not (len(token) == 24 and token.isalnum()):
+            raise ValueError("the job's store holds no token of the watch")
+        folder = folder_for(token)
+        remove_left_over(folder.parent)
+        rank = self._world.rank()
+        self.board = Board(folder, rank)
+        self.peers = Peers(self.board, self._termination.reading)
+        self.world_size = self._world.world_size()
+        self.relay = Relay(link, self.board)
+        self.observer = Observer(
+            rank=rank,
+            local_rank=self._world.local_rank(),
+            host=find_host(),
+            limits=self.limits,
+            find_step=self._find_step,
+        )
+        self.board.write(to_json(self.observer.standing))
+        self.native = NativeWatchdog(folder, rank)
+        self._termination.has_news = lambda: self._left or bool(self.peers.gone)
+        return True
+
+    def _tick_s(self) -> float:
+        return ALERT_TICK_S if self.observer.stood_s() > _ALERT_AFTER_S else TICK_S
+
+    def _tick(self) -> None:
+        self.native.arm()
+        with self._lock:
+            if self._left:
+                self.board.beat()
+            elif self.observer.look() or self.board.find_size() == 0:
+                self.board.write(to_json(self.observer.standing))
+            else:
+                self.board.beat()
+        self.peers.find_new()
+        if self._termination.was_asked():
+            self._be_terminated()
+        self._talk_to_nodes()
+        cause = read_cause(self.board.find("cause")) if self.board.has("cause") else None
+        if cause is not None:
+            self._obey(cause)
+        elif self.board.has("call"):
+            self._answer()
+        elif not self._left:
+            self._judge()
+
+    # -- between nodes
+
+    def _talk_to_nodes(self) -> None:
+        """As the leader of this node: publish, and bring here what other nodes have raised."""
+        ranks = self.board.ranks()
+        self._alone = len(ranks) >= self.world_size
+        if self._alone or self.peers.leader() != self.board.rank:
+            return
+        try:
+            self.relay.publish(self.peers.read_all())
+            for name, note in self.relay.listen().items():
+                self.board.post(name, dict(note))
+        except LinkLost:
+            self._call("the job's store cannot be reached: its host or process is gone")
+            self._alone = True
+
+    def _post_cause(self, cause: Cause) -> Cause:
+        """Make this the first cause unless there is one; the one that stays."""
+        note = cause.to_note()
+        if not self._alone:
+            with contextlib.suppress(LinkLost):
+                note = dict(self.relay.raise_alarm("cause", note))
+        if self.board.post("cause", note):
+            return read_cause(note) or cause
+        return read_cause(self.board.find("cause")) or cause
+
+    def _call(self, reason: str) -> None:
+        """Ask every rank where it stands."""
+        note = {"rank": self.board.rank, "reason": reason, "at": time.time()}
+        self.board.post("call", note)
+        if not self._alone:
+            with contextlib.suppress(LinkLost):
+                self.relay.raise_alarm("call", note)
+        self.peers.wake()
+
+    # -- judging
+
+    def _judge(self) -> None:
+        """Whether this rank waits too long, or for a rank that is gone."""
+        waited_s = self.observer.waited_s()
+        if waited_s <= 0:
+            return
+        rank = self.board.rank
+        gone = self._gone_partners(waited_s)
+        if gone:
+            self._call(f"rank {rank} waits for {name_ranks(gone)}, which {'has' if len(gone) == 1 else 'have'} gone")
+            return
+        own_s = limit_for(self.limits, [self.observer.standing])
+        if waited_s > own_s / 2 and self._linting is None and self.peers.leader() == rank:
+            places = [place for each in self.peers.read_all() for place in each.places]
+            self._linting = Linting(files_of(places))
+        if waited_s > own_s:
+            limit_s = limit_for(self.limits, self.peers.read_all())
+            if waited_s > limit_s:
+                self._call(f"rank {rank} has waited {waited_s:.1f} s; the limit is {limit_s:g} s")
+
+    def _gone_partners(self, waited_s: float) -> list[int]:
+        """Ranks whose process has ended and that take part in what this rank waits in."""
+        if waited_s < _DEAD_PEER_S or not self.peers.gone:
+            return []
+        pending = [call for call in find_calls(MAX_CALLS) if not call.done]
+        groups = [self.observer.standing.find_group(call.group) for call in pending]
+        members = {rank for group in groups if group is not None for rank in group.ranks}
+        found = []
+        for rank in self.peers.gone:
+            standing = self.peers.read(rank)
+            if standing is None or (members and rank not in members):
+                continue
+            if standing.state == "died" or waited_s > _ENDED_PEER_S:
+                found.append(rank)
+        return found
+
+    # -- reporting
+
+    def _answer(self) -> None:
+        """Say in detail where this rank stands; as the leader, make the report."""
+        if not self._answered:
+            self._answered = True
+            with self._lock:
+                if not self._left:
+                    full = replace(self.observer.standing, calls=find_calls(MAX_CALLS))
+                    self.board.write(to_json(full))
+            self.board.post(f"full-{self.board.rank}", {})
+        if self.peers.leader() == self.board.rank:
+            if not self._alone:
+                with contextlib.suppress(LinkLost):
+                    self._wait_for_answers()
+                    self.relay.publish(self.peers.read_all(), detail=True)
+            call = self.board.find("call") or {}
+            if self._composes(call):
+                self._report(str(call.get("reason", ""))[:300])
+
+    def _composes(self, call: dict[str, object]) -> bool:
+        """The node of rank 0 makes the report; another one does where rank 0's is not heard of."""
+        if self._alone or 0 in self.board.ranks():
+            return True
+        at = call.get("at")
+        return isinstance(at, int | float) and time.time() - at > 3.0
+
+    def _wait_for_answers(self) -> None:
+        deadline_s = time.monotonic() + _ANSWER_S
+        while time.monotonic() < deadline_s:
+            silent = [
+                rank
+                for rank in self.board.ranks()
+                if self.peers.is_alive(rank) and not self.board.has(f"full-{rank}")
+            ]
+            if not silent:
+                return
+            self.peers.wait(0.02)
+            self.board.beat()
+
+    def _report(self, reason: str, *, in_haste: bool = False) -> None:
+        settle_s = time.monotonic() + (0.0 if in_haste else _SETTLE_S)
+        if not in_haste:
+            self._wait_for_answers()
+        while time.monotonic() < settle_s and not self.board.has("cause"):
+            self.peers.wait(0.05)  # a rank that fails may be about to say so
+        if self.board.has("cause"):
+            return
+        standings = self.peers.read_all()
+        if not self._alone:
+            with contextlib.suppress(LinkLost):
+                standings += self.relay.gather(_ANSWER_S)
+        linting, self._linting = self._linting, None
+        report = compose(
+            standings,
+            world_size=self.world_size,
+            limit_s=limit_for(self.limits, standings),
+            reason=reason,
+            linting=linting,
+            hint_timeout_s=0.0 if in_haste else HINT_TIMEOUT_S if linting is not None else _SHORT_HINT_S,
+        )
+        cause = to_cause(report)
+        if report.diagnosis.kind == "raised":
+            cause = replace(cause, kind=FAILED)
+        if self._post_cause(cause) == cause:
+            say(cause.report)
+            if self.settings.abort:
+                continue_stopped(standings)
+            if self.settings.report_dir is not None:
+                for path in write_reports(report, self.settings.report_dir)[2:3]:
+                    say(f"spmdguard: the report as a page: {path}")
+            if not in_haste:
+                self._obey(cause)
+
+    # -- leaving
+
+    def _obey(self, cause: Cause) -> None:
+        """Leave because of another rank, as soon as this one is blocked; the main thread does it, if it leaves."""
+        if self._left or self._obeyed:
+            return
+        rank, waited_s = self.board.rank, self.observer.waited_s()
+        if cause.kind == FAILED and not cause.report:
+            saving = bool(self.observer.standing.phases)
+            if cause.concerns(rank) or not (waited_s > 0 or (self.observer.stood_s() > 1.0 and not saving)):
+                return
+        self._obeyed = True
+        if not self.settings.abort and cause.report:
+            return
+        text = describe_for(rank, cause, self.observer.standing, waited_s)
+        say(text)
+        write_files_for(rank, cause, text)
+        acknowledge(self.board, rank)
+        linger(self.board, self.peers, cause)
+        remove_board(self.board, self.peers)
+        end(cause)
+
+    def _be_terminated(self) -> None:
+        """A launcher ends this rank: say which rank died before, where that is known, and end."""
+        if self._left:  # the main thread is about to end by itself
+            if self._termination.asked_s() > _WAIT_FOR_CAUSE_S:
+                die()
+            return
+        died = [each for each in self.peers.read_all() if each.state == "died"]
+        if died and not self.board.has("cause"):
+            self._report(f"rank {self.board.rank} is terminated", in_haste=True)
+        cause = read_cause(self.board.find("cause"))
+        if cause is not None and not cause.concerns(self.board.rank):
+            waited_s = self.observer.waited_s()
+            say(describe_for(self.board.rank, cause, self.observer.standing, waited_s))
+        remove_board(self.board, self.peers)
+        die()
+
+    def leave(
+        self, state: State, *, exc: BaseException | None, victim: bool, code: int | None, failure: str
+    ) -> Cause | None:
+        """From the main thread: say how this rank leaves; the first cause, where it is another rank's."""
+        if not self.ready.is_set() or self._left:
+            return None
+        with self._lock:
+            self._left = True
+            standing = self._last_standing(state, exc, victim, code, failure)
+            self.board.write(to_json(standing))
+        rank = self.board.rank
+        self.board.post(f"full-{rank}", {})
+        if state != "raised":
+            return None
+        if victim:
+            self._call(f"rank {rank} lost its partner: {failure}")
+            return self._wait_for_cause()
+        places = f" (at {standing.places[0]})" if standing.places else ""
+        title = f"{name_ranks([rank])} failed first: {standing.failure}{places}"
+        cause = self._post_cause(Cause(FAILED, format_ranks([rank]), title))
+        self.peers.wake()
+        return None if cause.concerns(rank) else cause
+
+    def _last_standing(
+        self, state: State, exc: BaseException | None, victim: bool, code: int | None, failure: str
+    ) -> Standing:
+        last = self.observer.standing
+        places = places_of_traceback(exc) if exc is not None else ()
+        calls = find_calls(MAX_CALLS)
+        return replace(
+            last,
+            state=state,
+            places=places or last.places,
+            since_s=0.0,
+            failure=failure,
+            victim=victim,
+            exit_code=code,
+            groups=self.observer.find_groups() or _brought_up_to(last.groups, calls),
+            calls=calls,
+        )
+
+    def _wait_for_cause(self) -> Cause | None:
+        deadline_s = time.monotonic() + _WAIT_FOR_CAUSE_S
+        while time.monotonic() < deadline_s:
+            cause = read_cause(self.board.find("cause"))
+            if cause is not None:
+                return cause
+            time.sleep(0.02)
+        return None
+
+    def finish(self, cause: Cause | None) -> None:
+        """From the main thread, last: let the other ranks say the cause before this process ends."""
+        if not self.ready.is_set():
+            self._stopping.set()
+            return
+        rank = self.board.rank
+        acknowledge(self.board, rank)
+        first = cause or read_cause(self.board.find("cause"))
+        if first is not None:
+            linger(self.board, self.peers, first)
+        self._stopping.set()
+        self.peers.wake()
+        self.join(1.0)
+        self.native.close()
+        self._termination.close()
+        remove_board(self.board, self.peers)
+
+
+def _brought_up_to(groups: tuple[GroupNumber, ...], calls: tuple[Call, ...]) -> tuple[GroupNumber, ...]:
+    """Groups that are destroyed, with the numbers that the recorded calls show."""
+    numbers: dict[str, int] = {}
+    for call in calls:
+        if not call.point_to_point:
+            numbers[call.group] = max(call.number, numbers.get(call.group, 0))
+    return tuple(replace(each, number=numbers.get(each.name, each.number)) for each in groups)
