@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from spmdguard.launch import Launched, handshake
     from spmdguard.lifecycle import Run, destroy_process_group, run
     from spmdguard.objects import rank_local_object
+    from spmdguard.phases import phase
     from spmdguard.process import barrier, is_main_process, main_process_first
     from spmdguard.reporters import (
         ContextReporter,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         stop_reason,
         sync_should_stop,
     )
+    from spmdguard.watch import start_watch
 
 __version__ = "0.1.0"
 
@@ -72,6 +74,7 @@ _ROOMS = {
     "launch": ("Launched", "handshake"),
     "lifecycle": ("Run", "destroy_process_group", "run"),
     "objects": ("rank_local_object",),
+    "phases": ("phase",),
     "process": ("barrier", "is_main_process", "main_process_first"),
     "reporters": (
         "ContextReporter",
@@ -89,6 +92,7 @@ _ROOMS = {
         "stop_reason",
         "sync_should_stop",
     ),
+    "watch": ("start_watch",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -128,6 +132,7 @@ __all__ = [
     "is_main_process",
     "latest_checkpoint",
     "main_process_first",
+    "phase",
     "raise_if_deferred_error",
     "rank_local",
     "rank_local_object",
@@ -135,6 +140,7 @@ __all__ = [
     "run",
     "save_checkpoint",
     "start_checkpoint",
+    "start_watch",
     "stop_after",
     "stop_on_signal",
     "stop_reason",

@@ -41,7 +41,8 @@ LINT_ROOMS = {
 }
 # The runtime, from the ground up; a file may import from lower layers, and from its own where that is said.
 RUNTIME_LAYERS: tuple[tuple[str, ...], ...] = (
-    ("format", "current", "detach", "decorated", "memory"),
+    ("format", "current", "detach", "decorated", "memory", "exitcodes"),
+    ("phases",),
     ("errors", "clock"),
     ("group",),
     ("latch", "region", "deferred"),
@@ -50,6 +51,7 @@ RUNTIME_LAYERS: tuple[tuple[str, ...], ...] = (
     ("lifecycle",),
     ("failfast",),
     ("watch", "preflight"),
+    ("launching",),
     ("integrations", "testing"),
     ("cli", "__main__", ""),
 )

@@ -11,6 +11,8 @@ from spmdguard.checkpoint.agreeing import SAVE, Partners
 from spmdguard.checkpoint.phases import Save
 from spmdguard.group.world import world
 from spmdguard.meeting import check_may_meet
+from spmdguard.phases import SAVE as SAVE_PHASE
+from spmdguard.phases import phase
 
 
 def save_checkpoint(
@@ -113,9 +115,10 @@ def start_checkpoint(
     )
     going_on = False
     try:
-        if save.prepare():
-            save.begin_state(save_state)
-            going_on = True
+        with phase(SAVE_PHASE):
+            if save.prepare():
+                save.begin_state(save_state)
+                going_on = True
     finally:
         if not going_on:
             save.forget()
@@ -154,8 +157,9 @@ class PendingCheckpoint:
         check_may_meet(SAVE, self._group)
         save, self._save = self._save, None
         try:
-            if save.finish_state():
-                self._result = save.publish()
+            with phase(SAVE_PHASE):
+                if save.finish_state():
+                    self._result = save.publish()
         finally:
             save.forget()
         return self._result

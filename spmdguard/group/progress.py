@@ -110,8 +110,8 @@ def _dump() -> list[dict[str, Any]] | None:
         return None
     # To name frames of compiled code torch looks for `torch._inductor`, which makes it import that lazily:
     # 2.5 s. Where nothing has imported it there is no compiled code; it is hidden for this one call.
-    lazy = getattr(torch, "_lazy_modules", None)
-    hidden = lazy is not None and "torch._inductor" not in sys.modules and "_inductor" in lazy
+    lazy: set[str] = getattr(torch, "_lazy_modules", set())
+    hidden = "torch._inductor" not in sys.modules and "_inductor" in lazy
     if hidden:
         lazy.discard("_inductor")
     try:

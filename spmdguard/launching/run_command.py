@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from spmdguard.errors import LaunchFailed
 from spmdguard.exitcodes import ExitCode
 from spmdguard.group.exit import bound_interpreter_exit, exit_code_of
-from spmdguard.launching.script import run_module, run_script
+from spmdguard.launch import handshake
+from spmdguard.launching.script import prepare_module, prepare_script
 from spmdguard.primary import was_written, write_primary_error
 from spmdguard.watch.settings import make_settings
 from spmdguard.watch.starting import Running, start
@@ -47,6 +49,13 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="how long a rank may wait in communication (default: learned from the run)",
     )
     parser.add_argument(
+        "--launch-timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        default=300.0,
+        help="how long to wait for ranks that have not come when the script starts (default: 300)",
+    )
+    parser.add_argument(
         "--report-dir", metavar="FOLDER", type=Path, help="write stall reports there: text, JSON, HTML, trace"
     )
     parser.add_argument(
@@ -54,6 +63,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         choices=("abort", "report"),
         default="abort",
         help="whether all ranks of a stalled run end (default), or it is only reported",
+    )
+    parser.add_argument(
+        "--no-handshake", action="store_true", help="do not meet the other processes before the script starts"
     )
     parser.add_argument("-m", dest="module", action="store_true", help="script names a module")
     parser.add_argument("script", help="the script, or with -m the module")
@@ -70,27 +82,42 @@ def _seconds(text: str) -> float:
 
 def _start_torchrun(options: argparse.Namespace) -> int:
     """Become torchrun with this command under it."""
-    own = ["--on-stall", options.on_stall]
+    own = ["--on-stall", options.on_stall, *(["--no-handshake"] if options.no_handshake else [])]
     if options.stall_limit is not None:
         own += ["--stall-limit", str(options.stall_limit)]
+    own += ["--launch-timeout", str(options.launch_timeout)]
     if options.report_dir is not None:
         own += ["--report-dir", str(options.report_dir.absolute())]
     if options.module:
         own.append("-m")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", options.nproc]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        options.nproc,
+    ]
     command += ["-m", "spmdguard", "run", *own, options.script, *options.arguments]
     sys.stdout.flush()
     os.execv(sys.executable, command)
 
 
 def _run_here(options: argparse.Namespace) -> int:
+    prepare = prepare_module if options.module else prepare_script
+    run = prepare(options.script, options.arguments)
+    if not options.no_handshake:
+        try:
+            launched = handshake(options.launch_timeout)
+        except LaunchFailed as wrong:
+            write_primary_error(wrong)
+            return int(ExitCode.FAILED)
+        if launched.store is not None:
+            sys.stderr.write(f"spmdguard: {launched.identity.describe()} of {launched.world_size}\n")
     running = start(make_settings(options.stall_limit, options.report_dir, options.on_stall == "abort"))
     owner = os.getpid()
     try:
-        if options.module:
-            run_module(options.script, options.arguments)
-        else:
-            run_script(options.script, options.arguments)
+        run()
     except BaseException as exc:
         if os.getpid() != owner:  # a forked child came back up here
             raise

@@ -39,7 +39,7 @@ def find_node() -> str:
     if named:
         return escape_text(named, 60)
     try:
-        namespace = os.stat("/proc/self/ns/pid").st_ino
+        namespace = Path("/proc/self/ns/pid").stat().st_ino
     except OSError:
         namespace = 0
     return f"{socket.gethostname()}-{namespace}"
@@ -47,12 +47,14 @@ def find_node() -> str:
 
 def find_host() -> str:
     """This host's name in reports."""
-    return escape_text(os.environ.get("SPMDGUARD_HOST") or os.environ.get(NODE_VARIABLE) or socket.gethostname(), 60)
+    return escape_text(
+        os.environ.get("SPMDGUARD_HOST") or os.environ.get(NODE_VARIABLE) or socket.gethostname(), 60
+    )
 
 
 def folder_for(token: str) -> Path:
     """The folder of this node for a job: in shared memory where there is some."""
-    base = Path("/dev/shm")  # noqa: S108 - ours alone: its name is random, its owner and mode are checked
+    base = Path("/dev/shm")
     if not (base.is_dir() and os.access(base, os.W_OK)):
         base = Path(tempfile.gettempdir())
     node = re.sub(r"[^A-Za-z0-9.-]", "_", find_node())[:60]
@@ -93,7 +95,7 @@ class Board:
 
     def ranks(self) -> list[int]:
         """The ranks that have a slot here."""
-        found = (_SLOT.fullmatch(name) for name in os.listdir(self.folder))
+        found = (_SLOT.fullmatch(path.name) for path in self.folder.iterdir())
         return sorted(int(match[1]) for match in found if match)
 
     def read(self, rank: int) -> tuple[float, float, int, bytes] | None:
@@ -175,7 +177,7 @@ def remove_left_over(base: Path) -> None:
     for folder in _own_folders(base):
         pids = {_pid_of(path) for path in folder.glob("rank-*")} - {0}
         old = time.time() - folder.stat().st_mtime > 600
-        if old and not any(os.path.exists(f"/proc/{pid}") for pid in pids):
+        if old and not any(Path(f"/proc/{pid}").exists() for pid in pids):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -122,9 +122,7 @@ def _match(
     own = [order[file, row] for row in range(line, min(last, line + 40) + 1) if (file, row) in order]
     steps = [(int(step["location"]["row"]), str(step["message"])) for step in finding.get("trail", [])]
     files = [_name(str(step["filename"])) for step in finding.get("trail", [])]
-    through = [
-        order[name, row] for name, (row, _) in zip(files, steps, strict=True) if (name, row) in order
-    ]
+    through = [order[name, row] for name, (row, _) in zip(files, steps, strict=True) if (name, row) in order]
     hint = Hint(
         file=escape_text(short_path(str(finding["filename"]))),
         line=line,

@@ -93,7 +93,9 @@ def _colours(lanes: object) -> dict[str, str]:
 
 
 def _legend(colours: dict[str, str]) -> str:
-    shown = [f'<span><b style="background:{colour}"></b>{escape(name)}</span>' for name, colour in colours.items()]
+    shown = [
+        f'<span><b style="background:{colour}"></b>{escape(name)}</span>' for name, colour in colours.items()
+    ]
     return "".join([*shown, '<span><b style="background:#d6423f"></b>not finished</span>'])
 
 
@@ -124,7 +126,7 @@ def _lane(
     state = f"waits in {standing.operation}" if standing.state == "waiting" else standing.state
     failure = f": {standing.failure}" if standing.failure else ""
     where = f"{state}{failure} at {format_places(standing.places, 2)}"
-    host = f'<br><small>{escape(standing.host)}</small>' if standing.host else ""
+    host = f"<br><small>{escape(standing.host)}</small>" if standing.host else ""
     return (
         f'<div class="lane{" cause" if cause else ""}">'
         f'<div class="who">{escape(name_ranks([standing.rank]))}{host}</div>'

@@ -30,7 +30,9 @@ def describe_for(rank: int, cause: Cause, standing: Standing, waited_s: float) -
     else:
         text = f"spmdguard: rank {rank} leaves, it is a victim; the cause: {cause.title}"
     if standing.state == "waiting":
-        text += f"\n  it waited {waited_s:.1f} s in {standing.operation} at {format_places(standing.places, 2)}"
+        text += (
+            f"\n  it waited {waited_s:.1f} s in {standing.operation} at {format_places(standing.places, 2)}"
+        )
     return text
 
 

@@ -29,7 +29,14 @@ _NOT_COMMUNICATING = (
     "/torch/distributed/elastic/",
     "/torch/distributed/checkpoint/filesystem.py",
 )
-_PLUMBING = {"wrapper", "_wrapped_call_impl", "_call_impl", "<lambda>", "__torch_function__", "decorate_context"}
+_PLUMBING = {
+    "wrapper",
+    "_wrapped_call_impl",
+    "_call_impl",
+    "<lambda>",
+    "__torch_function__",
+    "decorate_context",
+}
 _NAMES = {"forward": "DDP forward", "_pre_forward": "DDP forward", "__init__": "construction"}
 
 
@@ -67,7 +74,9 @@ def look_at(thread_id: int) -> Look | None:
         if frame.f_back is None:
             break
         frame = frame.f_back
-    return Look(tuple(places or others), _NAMES.get(operation, operation), hash(tuple(marks)), _cpu_time(thread_id))
+    return Look(
+        tuple(places or others), _NAMES.get(operation, operation), hash(tuple(marks)), _cpu_time(thread_id)
+    )
 
 
 def _cpu_time(thread_id: int) -> float:

@@ -31,7 +31,7 @@ class NativeWatchdog:
         self._arm: Any = faulthandler.dump_traceback_later
         self._cancel: Any = faulthandler.cancel_dump_traceback_later
         self._on = True
-        faulthandler.dump_traceback_later = self._given_away  # type: ignore[assignment]
+        faulthandler.dump_traceback_later = self._given_away
         faulthandler.cancel_dump_traceback_later = self._cancelled
 
     def _given_away(self, *args: Any, **kwargs: Any) -> Any:

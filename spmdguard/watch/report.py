@@ -125,7 +125,9 @@ def _describe_cluster(cluster: Cluster, report: Report) -> list[str]:
         facts.append(f"step {first.step}")
     if first.phases:
         facts.append(f"phase {' > '.join(first.phases)}")
-    hosts = {each.rank: each.host for each in report.standings if each.rank in set(cluster.ranks) and each.host}
+    hosts = {
+        each.rank: each.host for each in report.standings if each.rank in set(cluster.ranks) and each.host
+    }
     who = name_ranks(cluster.ranks)
     if len(set(hosts.values())) > 1 and len(cluster.ranks) <= 64:
         who = name_ranks_by_host(hosts)
@@ -177,7 +179,9 @@ def _hint_lines(report: Report) -> list[str]:
 
 def summarise(diagnosis: Diagnosis) -> str:
     """One line for the ranks that do not show the report."""
-    places = next((c.standing.places for c in diagnosis.clusters if set(c.ranks) & set(diagnosis.suspects)), ())
+    places = next(
+        (c.standing.places for c in diagnosis.clusters if set(c.ranks) & set(diagnosis.suspects)), ()
+    )
     at = f" (at {format_places(places, 2)})" if places else ""
     return f"{diagnosis.title}{at}"
 

@@ -142,7 +142,9 @@ def to_data(standing: Standing) -> dict[str, Any]:
     }
     data["files"] = list(files)
     return {
-        name: value for name, value in data.items() if value is not None and value is not False and value != ""
+        name: value
+        for name, value in data.items()
+        if value is not None and value is not False and value != ""
     }
 
 

@@ -9,13 +9,15 @@ from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 
-from spmdguard import stop
 from spmdguard.format import format_exception_line
 from spmdguard.group.progress import switch_on_recorder
 from spmdguard.primary import lost_partner, on_primary_error, was_written, write_primary_error
+from spmdguard.stop.agreement import state as stop_state
 from spmdguard.watch.cause import Cause
 from spmdguard.watch.settings import Settings, make_settings
 from spmdguard.watch.watching import Watch
+
+__all__ = ["start_watch"]
 
 _running: Running | None = None
 
@@ -96,9 +98,7 @@ def start_watch(
     running = start(make_settings(stall_limit, report_dir, abort))
     before = sys.excepthook
 
-    def hook(
-        kind: type[BaseException], exc: BaseException, traceback: TracebackType | None
-    ) -> None:
+    def hook(kind: type[BaseException], exc: BaseException, traceback: TracebackType | None) -> None:
         if isinstance(exc, Exception) and not was_written(exc):
             write_primary_error(exc)
         else:
@@ -114,5 +114,5 @@ def start_watch(
 
 def _find_step() -> int | None:
     """How often ``sync_should_stop`` was called."""
-    known = stop.state().last
+    known = stop_state().last
     return max(known.num_agreements, *known.calls.values(), 0) or None

@@ -52,7 +52,9 @@ class Termination:
         with contextlib.suppress(OSError):
             if signal.SIGTERM in os.read(self.reading, 4096):
                 self._asked_s = self._asked_s or time.monotonic()
-        return self._asked_s is not None and self._installed and signal.getsignal(signal.SIGTERM) == self._handle
+        return (
+            self._asked_s is not None and self._installed and signal.getsignal(signal.SIGTERM) == self._handle
+        )
 
     def close(self) -> None:
         """Put everything back, on the main thread."""

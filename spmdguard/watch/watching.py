@@ -38,8 +38,8 @@ from spmdguard.watch.observer import MAX_CALLS, Observer
 from spmdguard.watch.peers import Peers
 from spmdguard.watch.relay import Relay
 from spmdguard.watch.settings import Settings
-from spmdguard.watch.terminating import Termination, die
 from spmdguard.watch.standing import Call, GroupNumber, Standing, State, to_json
+from spmdguard.watch.terminating import Termination, die
 
 TICK_S = 0.25
 ALERT_TICK_S = 0.1
@@ -181,7 +181,9 @@ class Watch(threading.Thread):
         rank = self.board.rank
         gone = self._gone_partners(waited_s)
         if gone:
-            self._call(f"rank {rank} waits for {name_ranks(gone)}, which {'has' if len(gone) == 1 else 'have'} gone")
+            self._call(
+                f"rank {rank} waits for {name_ranks(gone)}, which {'has' if len(gone) == 1 else 'have'} gone"
+            )
             return
         own_s = limit_for(self.limits, [self.observer.standing])
         if waited_s > own_s / 2 and self._linting is None and self.peers.leader() == rank:

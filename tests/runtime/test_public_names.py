@@ -20,7 +20,7 @@ SOURCE = ast.parse(Path(spmdguard.__file__).read_text(encoding="utf-8"))
 RESERVED = {
     "checkpoint": {"save_checkpoint", "latest_checkpoint"},
     "launch": {"handshake", "init_process_group"},
-    "watch": {"watch"},
+    "watch": {"start_watch"},
 }
 LABELS = ("Called by:", "Result:", "Raises on:")
 

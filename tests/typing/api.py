@@ -146,6 +146,10 @@ def agreed() -> None:
     spmdguard.stop_after(timedelta(hours=4)).close()
     spmdguard.stop_after("4h")  # type: ignore[arg-type]  # seconds or a timedelta
     spmdguard.barrier("x")
+    spmdguard.start_watch(stall_limit=timedelta(minutes=5), report_dir="reports", abort=False)
+    spmdguard.start_watch(stall_limit="5")  # type: ignore[arg-type]  # seconds or a timedelta
+    with spmdguard.phase("evaluation"):
+        pass
     with spmdguard.main_process_first(local=True):
         assert_type(spmdguard.is_main_process(), bool)
 

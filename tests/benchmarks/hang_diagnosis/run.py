@@ -29,7 +29,9 @@ def main() -> None:
     parser.add_argument("--kinds", default="hang", help="which kinds of truth.json to run (hang,lost)")
     parser.add_argument("--only", default="", help="part of a case's name")
     parser.add_argument("--no-detail", action="store_true", help="leave TORCH_DISTRIBUTED_DEBUG=DETAIL out")
-    parser.add_argument("--results", type=Path, default=Path("hang_diagnosis.json"), help="kept after each case")
+    parser.add_argument(
+        "--results", type=Path, default=Path("hang_diagnosis.json"), help="kept after each case"
+    )
     options = parser.parse_args()
     if options.bare:
         find_truth(options.only)

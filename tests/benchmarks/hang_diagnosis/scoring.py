@@ -53,7 +53,9 @@ def classify(ended: Ended) -> str:
 
 def read_guarded(ended: Ended, limit_s: float) -> Diagnosed:
     """What the report, or the cause where there is no report, says."""
-    text = next((text for name, text in ended.reports.items() if re.fullmatch(r"stall-[\d-]+\.json", name)), None)
+    text = next(
+        (text for name, text in ended.reports.items() if re.fullmatch(r"stall-[\d-]+\.json", name)), None
+    )
     if text is not None:
         return _read_report(json.loads(text), limit_s)
     failed = _TRACEBACK.search(ended.log)
@@ -88,5 +90,9 @@ def read_detail(ended: Ended) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Ranks and lines that ``TORCH_DISTRIBUTED_DEBUG=DETAIL`` names in its own messages."""
     messages = "\n".join(_DETAIL.findall(ended.log))
     ranks = {int(rank) for rank in _DETAIL_RANKS.findall(messages)}
-    ranks |= {int(n) for found in re.findall(r"Ranks? ([\d, ]+) failed", messages) for n in re.findall(r"\d+", found)}
+    ranks |= {
+        int(n)
+        for found in re.findall(r"Ranks? ([\d, ]+) failed", messages)
+        for n in re.findall(r"\d+", found)
+    }
     return tuple(sorted(ranks)), tuple(int(line) for line in _PLACE.findall(messages))
