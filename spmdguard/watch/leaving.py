@@ -74,8 +74,7 @@ def linger(board: Board, peers: Peers, cause: Cause | None, timeout_s: float = L
     if cause is not None and cause.kind == FAILED:
         failed = (set(parse_ranks(cause.ranks)) & set(board.ranks())) - {board.rank}
         while time.monotonic() < deadline_s and any(peers.is_there(rank) for rank in failed):
-            peers.find_new()
-            peers.wait(0.02)
+            time.sleep(0.01)
     others = [rank for rank in board.ranks() if rank != board.rank]
     while time.monotonic() < deadline_s:
         others = [rank for rank in others if not board.has(f"ack-{rank}") and _will_say(board, peers, rank)]

@@ -328,6 +328,8 @@ class Watch(threading.Thread):
         """From the main thread: say how this rank leaves; the first cause, where it is another rank's."""
         if not self.ready.is_set() or self._left:
             return None
+        if self._obeyed and self.settings.abort:
+            time.sleep(_WAIT_FOR_CAUSE_S)  # the watch thread is about to end the process
         with self._lock:
             self._left = True
             standing = self._last_standing(state, exc, victim, code, failure)
