@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SpmdguardError,
         StoreUnreachable,
         TeardownTimeout,
+        UndecoratedWork,
     )
     from spmdguard.exitcodes import ExitCode
     from spmdguard.failfast import FailFast, fail_fast
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         stop_reason,
         sync_should_stop,
     )
+    from spmdguard.strict import Sighting, StrictReport, strict_mode
     from spmdguard.watch import start_watch
 
 __version__ = "0.1.0"
@@ -67,6 +69,7 @@ _ROOMS = {
         "SpmdguardError",
         "StoreUnreachable",
         "TeardownTimeout",
+        "UndecoratedWork",
     ),
     "exitcodes": ("ExitCode",),
     "failfast": ("FailFast", "fail_fast"),
@@ -93,6 +96,7 @@ _ROOMS = {
         "sync_should_stop",
     ),
     "watch": ("start_watch",),
+    "strict": ("Sighting", "StrictReport", "strict_mode"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -112,11 +116,14 @@ __all__ = [
     "Reporter",
     "ReporterGroup",
     "Run",
+    "Sighting",
     "SpmdguardError",
     "StopReason",
     "StopSource",
     "StoreUnreachable",
+    "StrictReport",
     "TeardownTimeout",
+    "UndecoratedWork",
     "WandbReporter",
     "WriterReporter",
     "__version__",
@@ -144,6 +151,7 @@ __all__ = [
     "stop_after",
     "stop_on_signal",
     "stop_reason",
+    "strict_mode",
     "sync_should_stop",
     "try_or_defer",
 ]

@@ -17,6 +17,7 @@ __all__ = [
     "SpmdguardError",
     "StoreUnreachable",
     "TeardownTimeout",
+    "UndecoratedWork",
 ]
 
 
@@ -158,6 +159,24 @@ class OtherRanksFailed(SpmdguardError):
             "saw": f"rank {first}: {self.failures[first]}",
             "where": self.place,
             "do": f"read the traceback of rank {first}",
+        }
+
+
+class UndecoratedWork(SpmdguardError):
+    """Strict mode saw collectives, or work of single ranks, that nothing classifies."""
+
+    def __init__(self, *, collectives: Sequence[str], main_only: Sequence[str]) -> None:
+        self.collectives = tuple(collectives)
+        self.main_only = tuple(main_only)
+
+    def describe(self) -> dict[str, str]:
+        joint = "\n         "
+        return {
+            "title": f"{len(self.collectives)} collectives and {len(self.main_only)} pieces of work of single "
+            "ranks are undecorated",
+            "saw": joint.join([*self.collectives, *self.main_only]),
+            "where": "strict_mode",
+            "do": "decorate what all ranks do together with @collective, what may fail on one rank with @rank_local",
         }
 
 

@@ -28,6 +28,12 @@ _LOCAL_OPERATORS = frozenset({"wait_tensor", "_wrap_tensor_autograd", "check_for
 MECHANISMS = ("generic-key", "pre-dispatch-key", "mode")
 _CREATORS = ("_new_group_with_tag", "_new_process_group_helper", "split_group")
 
+
+class _Creating(threading.local):
+    depth = 0
+
+
+_creating = _Creating()
 _lock = threading.Lock()
 installed: str | None = None
 
@@ -38,6 +44,8 @@ def _no_region() -> str | None:
 
 find_region: Callable[[], str | None] = _no_region
 on_install: list[Callable[[], None]] = []
+on_create: list[Callable[[str], None]] = []
+"""Told of every group that is created."""
 
 
 def refuse(operation: str, group: Any) -> CollectiveInRankLocalError:
@@ -146,6 +154,14 @@ def _guarded_creator(original: Callable[..., Any], shown: str) -> Callable[..., 
     def creator(*args: Any, **kwargs: Any) -> Any:
         if find_region() is not None:
             raise refuse(shown, None)
-        return original(*args, **kwargs)
+        if not on_create or _creating.depth:
+            return original(*args, **kwargs)
+        for see in on_create:
+            see(shown)
+        _creating.depth += 1  # one creator calls another
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _creating.depth -= 1
 
     return creator

@@ -118,6 +118,18 @@ def ended() -> None:
     spmdguard.fail_fast(errors="memory")  # type: ignore[call-overload]  # no such kind
 
 
+@spmdguard.strict_mode(error=True)
+def watched(a: int) -> str:
+    return str(a)
+
+
+def seen() -> None:
+    assert_type(watched(1), str)
+    with spmdguard.strict_mode() as report:
+        pass
+    assert_type(report.main_only, tuple[spmdguard.Sighting, ...])
+
+
 def deferred() -> None:
     assert_type(spmdguard.try_or_defer(int, "3"), int | None)
     spmdguard.try_or_defer(reduce, "x")  # type: ignore[arg-type]  # arguments are checked
