@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spmdguard.exitcodes import ExitCode
     from spmdguard.failfast import FailFast, fail_fast
     from spmdguard.latch import resume_communication
-    from spmdguard.launch import Launched, handshake
+    from spmdguard.launch import Launched, first_step_done, handshake, init_process_group
     from spmdguard.lifecycle import Run, destroy_process_group, run
     from spmdguard.objects import rank_local_object
     from spmdguard.phases import phase
@@ -74,7 +74,7 @@ _ROOMS = {
     "exitcodes": ("ExitCode",),
     "failfast": ("FailFast", "fail_fast"),
     "latch": ("resume_communication",),
-    "launch": ("Launched", "handshake"),
+    "launch": ("Launched", "first_step_done", "handshake", "init_process_group"),
     "lifecycle": ("Run", "destroy_process_group", "run"),
     "objects": ("rank_local_object",),
     "phases": ("phase",),
@@ -134,8 +134,10 @@ __all__ = [
     "deferring",
     "destroy_process_group",
     "fail_fast",
+    "first_step_done",
     "handshake",
     "has_deferred_error",
+    "init_process_group",
     "is_main_process",
     "latest_checkpoint",
     "main_process_first",

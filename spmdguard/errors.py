@@ -20,6 +20,8 @@ __all__ = [
     "UndecoratedWork",
 ]
 
+_MAX_SHOWN = 8
+
 
 def _rebuild(cls: type[SpmdguardError], data: dict[str, Any]) -> SpmdguardError:
     error = cls.__new__(cls)
@@ -243,6 +245,8 @@ class LaunchFailed(SpmdguardError):
     def __str__(self) -> str:
         others = [
             format_error(f"also: {title}", saw=saw, do=do if do != self.faults[0][3] else "")
-            for _, title, saw, do in self.faults[1:]
+            for _, title, saw, do in self.faults[1:_MAX_SHOWN]
         ]
+        if len(self.faults) > _MAX_SHOWN:
+            others.append(f"and {len(self.faults) - _MAX_SHOWN} more faults")
         return "\n".join([super().__str__(), *others])

@@ -43,7 +43,10 @@ def escape_text(text: str, limit: int = 200) -> str:
     Control characters, line ends, bidirectional overrides and lone surrogates become ``\\x1b`` or ``\\u202e``.
     """
     cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    return cut if cut.isascii() and cut.isprintable() else "".join(map(_escape, cut))
+    if cut.isascii() and cut.isprintable():
+        return cut
+    escaped = "".join(map(_escape, cut))
+    return escaped if len(escaped) <= limit else f"{escaped[: limit - 1]}…"
 
 
 def _escape(character: str) -> str:

@@ -53,6 +53,7 @@ class Launched:
         notes: what differs between ranks but stops nobody.
         elapsed_s: how long the handshake took.
         store: the connection to the job's store; None without a launcher.
+        number: how many handshakes this process has begun.
     """
 
     identity: Identity
@@ -60,6 +61,7 @@ class Launched:
     notes: tuple[str, ...]
     elapsed_s: float
     store: JobStore | None
+    number: int = 0
 
 
 class _Count:

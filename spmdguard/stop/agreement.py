@@ -16,6 +16,7 @@ from spmdguard.current import PerProcess
 from spmdguard.deferred import store
 from spmdguard.errors import RanksOutOfStep
 from spmdguard.format import find_user_frame, format_exception_line, format_place
+from spmdguard.group.timeouts import step_timeout
 from spmdguard.group.world import Channel, Pending, world
 from spmdguard.latch import latch
 from spmdguard.meeting import check_may_meet, explain, meet
@@ -57,6 +58,7 @@ class StopState:
         self.last_channel: Channel | None = None
         self.last = self.alone
         self.latch, self.store, self.world, self.sources = latch(), store(), world(), sources()
+        self.timeout = step_timeout()
 
     def find(self, channel: Channel | None) -> _GroupState:
         """The counters of a channel, or of the single process."""
@@ -140,6 +142,8 @@ def sync_should_stop(
     if verdict:
         text = known.pending_text or (_own_text(should_stop) if asked else "")
         _learn_reason(channel, known, text, late=overlap)
+    if stop.timeout.armed_s is not None:
+        stop.timeout.step_done()
     return verdict
 
 
