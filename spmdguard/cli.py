@@ -36,6 +36,12 @@ _COMMANDS = {
         "run SCRIPT ...",
         "run a training script under protection: stall reports, and one cause for all ranks",
     ),
+    "triage": _Command(
+        "spmdguard.triage.command",
+        "triage_command",
+        "triage LOG...",
+        "say from the logs of a failed job which rank failed first, and why",
+    ),
 }
 
 
