@@ -25,7 +25,8 @@ _ESCAPES = re.compile(
     r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
 _RANK_IN_PATH = (
-    re.compile(r"(?:^|[/_.-])(?:rank|r|task|worker|proc)[_-]?(\d+)(?=[/_.-]|$)", re.IGNORECASE),
+    re.compile(r"(?:^|[/_.-])(?:rank|task|worker|proc)[_-]?(\d+)(?:\.[a-z]{2,6})*$", re.IGNORECASE),
+    re.compile(r"(?:^|/)(?:rank|task|worker|proc)[_-]?(\d+)/[^/]*$", re.IGNORECASE),
     re.compile(r"attempt_\d+/(\d+)/std(?:err|out)\.log$"),
     re.compile(r"(?:slurm-\d+|\d{4,})[_-](\d{1,5})\.(?:out|err|log)$"),
 )

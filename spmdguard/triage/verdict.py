@@ -6,6 +6,7 @@ suspect, parted, victim), and only within the best role by time, by the launcher
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -81,6 +82,8 @@ def judge(evidence: Evidence) -> Verdict:
 
 def _failed(events: list[Event], processes: Processes, kind: str) -> Verdict:
     first = earliest(events, processes)
+    if "peer" in first.kept:
+        return _of_peers(first, processes)
     same = [event for event in events if event.text == first.text and event.place == first.place]
     who = _people(processes.of(event) for event in (first, *same))
     pattern = first.pattern
@@ -97,6 +100,24 @@ def _failed(events: list[Event], processes: Processes, kind: str) -> Verdict:
         first.chain,
         (pattern.checks if pattern else ()) or ("line",),
         also=_stands(later, processes, with_place=True),
+    )
+
+
+def _of_peers(event: Event, processes: Processes) -> Verdict:
+    """What one rank says of others: those others are named."""
+    peers = [int(number) for number in re.findall(r"\d+", event.kept["peer"])[:1000]]
+    pattern = event.pattern
+    assert pattern is not None
+    stand = Stand((processes.of(event),), "says so", event.place)
+    return Verdict(
+        "failed",
+        tuple(Who(rank) for rank in peers),
+        event.text,
+        pattern.means,
+        log=(event.line.file, event.line.number),
+        when=event.when,
+        checks=pattern.checks,
+        stands=[stand],
     )
 
 
@@ -150,7 +171,14 @@ def _silent(evidence: Evidence, processes: Processes) -> Verdict | None:
 def _parted(events: list[Event], evidence: Evidence, processes: Processes, kind: str) -> Verdict:
     """Nobody reports an error of its own: say where everybody stood, and who is behind or was not heard of."""
     first = earliest(events, processes)
-    waiting = _people(processes.of(event) for event in events)
+    lost = [
+        event
+        for event in evidence.events
+        if event.role == "victim" and event.pattern and event.pattern.name in _LOST
+    ]
+    waiting = _people(processes.of(event) for event in evidence.events if event.role != "note")
+    reported = _people(processes.of(event) for event in events)
+    events = events + [event for event in lost if processes.of(event) not in reported]
     behind = _behind(events, processes)
     absent = tuple(who for who in processes.everybody() if who not in waiting)
     suspects = behind or absent
