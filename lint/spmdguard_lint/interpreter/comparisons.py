@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..values.evaluate import rank_dependent
 from ..values.value import (
     FALSE,
     NONE,
@@ -59,8 +60,16 @@ def _world_test(operator: str, left: Value, right: Value) -> Value | None:
     return None
 
 
+def _operator(value: Value) -> str:
+    """By which operation a value was computed, also where it has become too large to keep; "" for other values."""
+    if value.tag == "expr":
+        return str(value.data[0])
+    label = value.data[0] if value.tag == "sym" else None
+    return str(label[1]) if isinstance(label, tuple) and label[:1] == ("computed",) else ""
+
+
 def _is_number(value: Value) -> bool:
-    return value.tag == "expr" and value.data[0] in _ARITHMETIC
+    return _operator(value) in _ARITHMETIC
 
 
 def _asks_for_structure(operator: str, left: Value, right: Value) -> bool:
@@ -91,7 +100,7 @@ def compare(operator: str, left: Value, right: Value) -> Value:
         return FALSE if operator == "is" else TRUE
     result = fold(expression(operator, (left, right)))
     if result.taint and _asks_for_structure(operator, left, right):
-        computed = right.key == NONE.key and left.tag == "expr"
+        computed = right.key == NONE.key and _operator(left) != ""
         kept = existence(result.taint)
         return retaint(result, frozenset(t for t in kept if t.kind not in _BY_RANK) if computed else kept)
     return result
@@ -123,7 +132,7 @@ def fold(value: Value) -> Value:
 
 def strengthen(value: Value) -> Value:
     """A bare name ``rank`` used the way a process rank is used: take it for one."""
-    if any(t.kind == "rank" and t.certainty == "possible" for t in value.taint):
+    if any(t.kind == "rank" and t.certainty == "possible" for t in value.taint) and rank_dependent(value):
         taint = frozenset(
             t._replace(certainty="likely") if t.kind == "rank" and t.certainty == "possible" else t
             for t in value.taint

@@ -398,7 +398,15 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
         return retaint(item, union(item.taint, extra), item.trip) if extra else item
     if operator == "call:tqdm.tqdm" and operands:
         return element_of(frame, operands[0], node)
-    return symbol(("element", place), value.taint)
+    kept = data_of(value.taint) if operator.startswith("call:") else value.taint
+    return symbol(("element", place), kept)
+
+
+def data_of(taint: Taints) -> Taints:
+    """Why the items of something that a call has made from the rank differ: they are this rank's data, no ranks."""
+    return frozenset(
+        t._replace(kind="data", certainty="likely") if t.kind in ("rank", "group-rank") else t for t in taint
+    )
 
 
 def _element_of_instance(frame: Frame, value: Value, node: ast.AST) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..traces.nodes import Branch, Event, Region, Tree
-from ..values.evaluate import settled
+from ..values.evaluate import rank_dependent, settled
 from ..values.value import (
     FALSE,
     NONE,
@@ -116,7 +116,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         bounds = [evaluate(frame, b) for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
         bound_taint = union(*(b.taint for b in bounds))
         sliced = expression("slice", (receiver, *bounds))
-        if any(t.kind == "rank" for t in bound_taint):
+        if any(rank_dependent(bound) for bound in bounds):
             shard = Event(frame.place(node), "shard-slice", text_of(node), (receiver,))
             frame.out.append(shard)
         return retaint(sliced, sliced.taint, union(receiver.trip or frozenset(), bound_taint))

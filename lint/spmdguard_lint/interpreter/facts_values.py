@@ -66,7 +66,9 @@ def varying_value(
     if kind == "random" and fact.unless is not None and fact.returns:
         seed = argument(fact.unless, args, kwargs)
         if seed is not None and seed.key != NONE.key:
-            return Value("extobj", (fact.returns, (name, place), None), seed.taint, None, (name, place))
+            # a generator that the clock has seeded draws numbers, no times
+            drawn = frozenset(t._replace(kind="random") if t.kind == "time" else t for t in seed.taint)
+            return Value("extobj", (fact.returns, (name, place), None), drawn, None, (name, place))
     if kind == "random":
         return _random(frame, fact, name, receiver, args, kwargs, real, text)
     if kind == "rank" or kind == "group-rank":

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Call, Fallible, Op
+from ..traces.doubts import HIDDEN
+from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.value import NO_TAINT, Taint, Taints, Value, expression, symbol, union
 from .expressions import text_of
 from .frame import Frame, Raised
-from .machine import MAX_DEPTH, BudgetExceeded, FollowExceeded, return_value
+from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
 from .state import State
 
 if TYPE_CHECKING:
@@ -19,13 +20,29 @@ _CARRIERS = frozenset({"extobj", "func", "bound", "partial", "wrapped", "generat
 
 
 def trusted(frame: Frame, info: FunctionInfo, taint: Taints) -> Taints:
-    """What is left of the arguments' reasons when a function that communicates is not followed: the ranks'.
+    """What is left of the arguments' reasons where a function was not followed, because following had ended.
 
-    Such functions are mostly there to agree (``dist_mean(loss)``); not to follow them must not make alarms.
+    Functions that communicate are mostly there to agree (``dist_mean(loss)``): the ranks' reasons alone are left.
+    What the function does is not known, so its result is only possibly rank-varying.
     """
-    if not frame.machine.reach.reaches(info):
-        return taint
-    return frozenset(t for t in taint if t.kind in ("rank", "group-rank"))
+    if frame.machine.reach.reaches(info):
+        taint = frozenset(t for t in taint if t.kind in ("rank", "group-rank"))
+    return frozenset(t._replace(certainty="possible") for t in taint)
+
+
+def hide(frame: Frame, info: FunctionInfo, node: ast.AST) -> None:
+    """Mark that a function is called here whose communication the trace does not show."""
+    if frame.machine.reach.reaches(info):
+        frame.out.append(Event(frame.place(node), HIDDEN, text_of(node), call=info.full_name))
+
+
+def hide_handed(frame: Frame, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
+    """Mark that a library gets functions that communicate: it may call them here, once or many times."""
+    for value in (*args, *kwargs.values()):
+        while value.tag in ("wrapped", "partial"):
+            value = value.data[1] if value.tag == "wrapped" else value.data[0]
+        if value.tag == "func":
+            hide(frame, value.data[0], node)
 
 
 def widened(value: Value, info: FunctionInfo, label: object) -> Value:
@@ -60,6 +77,7 @@ def inline_call(
         return _apply_configured(frame, configured, info, args, kwargs, node)
     if machine.follow_left < 0 and machine.worth_following(info):
         machine.truncated = True
+        hide(frame, info, node)
         return symbol(("unfollowed", info.full_name, frame.place(node)), trusted(frame, info, taint))
     if machine.stack.count(info) == 1 and closure is None and not spread and machine.reach.reaches(info):
         args = [widened(v, info, index) for index, v in enumerate(args)]
@@ -67,7 +85,10 @@ def inline_call(
         return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
         return symbol(("recursive", info.full_name, frame.place(node)), taint)
-    if not machine.worth_following(info) and not any(_communicating(v) for v in everything):
+    telling = (
+        bool(taint) and lines_of(info) <= TELLING
+    )  # what it makes of rank-varying arguments is worth knowing
+    if not telling and not machine.worth_following(info) and not any(_communicating(v) for v in everything):
         frame.out.append(Fallible(frame.place(node), text_of(node), False))
         if info.scope.has_yield:
             return symbol(("call", info.full_name, frame.place(node)), taint, taint)
@@ -131,6 +152,7 @@ def run_body(
             except FollowExceeded:
                 machine.truncated = True
                 frame.state = State(live.variables, before)
+                hide(frame, info, node)
                 return symbol(("unfollowed", info.full_name, frame.place(node)))
     finally:
         machine.stack.pop()

@@ -21,6 +21,7 @@ from ..values.value import (
 )
 from .comparisons import fold
 from .expressions import text_of
+from .following import hide_handed
 from .frame import Frame
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
@@ -68,6 +69,7 @@ def call_external(
         payload = args[0] if args else None
         return Value("extobj", (type_name, place, payload), kept, None, ("extobj", type_name, place))
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    hide_handed(frame, args, kwargs, node)
     return expression(f"call:{qualname}", everything)
 
 
@@ -232,6 +234,7 @@ def call_unknown_method(
         instance = symbolic_instance(frame, owner, ("nearby", owner.full_name))
         return call_value(frame, bound_method(frame, nearby, instance), args, kwargs, node)
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    hide_handed(frame, args, kwargs, node)
     result = expression(f"call:{name}", [receiver, *args, *kwargs.values()])
     if name in ("items", "keys", "values", "copy"):
         result = retaint(result, result.taint, receiver.trip)
@@ -266,6 +269,7 @@ def call_unknown(
     if function.tag == "const":
         return symbol(("call", frame.place(node)))
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    hide_handed(frame, args, kwargs, node)
     label = function.key
     return expression(f"call:{hash(label)}", [function, *args, *kwargs.values()])
 

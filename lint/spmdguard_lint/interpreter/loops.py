@@ -111,9 +111,34 @@ def execute_while(frame: Frame, node: ast.While) -> None:
             )
         execute_block(frame, node.body)
 
+    entered = _entered(frame, node.test)
     nodes, after = run_loop(frame, node, body, is_while=True)
+    back, loop, _ = after
+    if entered and back is not None and loop.ends:
+        loop.ends = [back]  # what was before the first round is no way to leave it
     trip = union(*(c.taint for c in conditions[-1:])) if conditions else NO_TAINT
     finish_loop(frame, node, nodes, after, trip, f"while {text_of(node.test)}", None, None)
+
+
+_PLAIN = (
+    ast.Name,
+    ast.Constant,
+    ast.UnaryOp,
+    ast.Not,
+    ast.Compare,
+    ast.cmpop,
+    ast.BoolOp,
+    ast.boolop,
+    ast.Load,
+)
+
+
+def _entered(frame: Frame, test: ast.expr) -> bool:
+    """Whether a loop's condition surely holds before its first round; only names and constants are asked."""
+    if frame.state is None or not all(isinstance(part, _PLAIN) for part in ast.walk(test)):
+        return False
+    condition = truthiness(frame, test)
+    return is_const(condition) and bool(condition.data[0])
 
 
 def run_loop(
@@ -247,6 +272,7 @@ def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, generator: V
 
 def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value], None], text: str) -> bool:
     """Run a project generator to its end, with ``body`` at each yield; False where it is not followed."""
+    from .following import hide
     from .machine import BudgetExceeded, FollowExceeded, return_value
     from .parameters import bind_arguments
 
@@ -273,6 +299,7 @@ def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value
             except FollowExceeded:
                 machine.truncated = True
                 inner.state = None
+                hide(frame, info, node)
     finally:
         machine.stack.pop()
         frame.loops.pop()

@@ -82,8 +82,7 @@ class Machine:
         return known
 
     def _pays(self, info: FunctionInfo) -> bool:
-        node = info.node
-        length = (getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0)
+        length = lines_of(info)
         if length <= SHORT:
             return True
         return self.reach.reaches(info) or (length <= LONG and self.reach.is_rank_helper(info))
@@ -254,7 +253,13 @@ CONFIGURED = (
     ("rank-local", "rank_local"),
 )
 SHORT = 14
+TELLING = 30
 LONG = 80
+
+
+def lines_of(info: FunctionInfo) -> int:
+    """How long a function is."""
+    return (getattr(info.node, "end_lineno", 0) or 0) - getattr(info.node, "lineno", 0)
 
 
 def finish_hook(frame: Frame, function: FunctionInfo) -> None:

@@ -147,9 +147,17 @@ def find_nearby(machine: Machine, frame: Frame, receiver: Value, node: ast.Call)
     named_after = len(spoken) > 2 and spoken.lower().replace("_", "") in found.cls.name.lower().replace(
         "_", ""
     )
-    if name in EVERYDAY and not named_after:
+    if not named_after and (name in EVERYDAY or found.cls is _own_class(frame)):
         return None
     return found
+
+
+def _own_class(frame: Frame) -> ClassInfo | None:
+    """The class whose method is being read: its calls on other objects delegate, as a rule, to other classes."""
+    function = frame.function
+    while function is not None and function.cls is None:
+        function = function.parent
+    return function.cls if function is not None else None
 
 
 def held_instance(machine: Machine, frame: Frame, receiver: ast.expr) -> ClassInfo | None:

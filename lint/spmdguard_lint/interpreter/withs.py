@@ -85,6 +85,7 @@ def _either_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable
 
 def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
     """``@contextmanager``: the body runs where the generator yields."""
+    from .following import hide
     from .machine import BudgetExceeded, FollowExceeded, return_value
     from .parameters import bind_arguments
 
@@ -136,6 +137,7 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
             except FollowExceeded:
                 machine.truncated = True
                 inner.state = None
+                hide(frame, info, node)
     finally:
         machine.stack.pop()
     _, state = return_value(inner, inner.place(info.node))

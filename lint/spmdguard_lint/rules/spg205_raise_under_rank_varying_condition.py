@@ -44,8 +44,8 @@ def train(model, loader):
 
 ## Known limits
 A `raise` that its own function catches is followed to the handler. Checks that are the same on every rank
-(arguments, configuration, the world size) are no findings. Preconditions that ask the clock, the file
-system, the environment or a caught exception end all ranks alike as a rule: their certainty is `possible`. An
+(arguments, configuration, the world size) are no findings. Preconditions that ask the file system, the
+environment or a random number end all ranks alike as a rule: their certainty is `possible`. An
 `assert` is reported with certainty `possible` only. A launcher that kills all ranks when one fails
 (torchrun does, after some seconds) turns the hang into a late end; the finding is still worth reading,
 since the message of the failing rank is then the last to be seen.
@@ -96,7 +96,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _telling(divergence: Divergence) -> bool:
     """Whether the condition looks for what one rank alone may have, and is no precondition of all ranks."""
     kinds = {taint.kind for taint in divergence.taints}
-    if kinds & {"data", "signal", "time", "random", "exception"}:
+    if kinds & {"data", "signal", "time", "exception"}:
         return True
     if not kinds & {"rank", "group-rank"} or divergence.condition is None:
         return False

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint
 from .columns import NEXT_ROUND, lines
+from .doubts import doubtful
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched
@@ -163,6 +164,8 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         if then_jump is None:
             jump = else_jump
             diverging, others = others, diverging
+    if doubtful(candidate, node, shape, jump, quiet):
+        taints = tuple(t._replace(certainty="possible") for t in taints)
     skipped = None
     if shape == "exit":
         arm = node.then if jump is then_jump else node.orelse

@@ -130,7 +130,7 @@ def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT
     size = 1 + sum(a.size for a in operands)
     key: Hashable = ("expr", operator, *(a.key for a in operands))
     if size > MAX_SIZE:
-        return Value("sym", (hash(key),), taint, None, ("sym", hash(key)))
+        return symbol(("computed", operator, intern(key)), taint)
     return Value("expr", (operator, operands), taint, None, key, size)
 
 
@@ -159,7 +159,7 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
     size = 1 + condition.size + then.size + orelse.size
     key: Hashable = ("ite", condition.key, then.key, orelse.key)
     if size > MAX_SIZE:
-        return Value("sym", (hash(key),), taint, trip, ("sym", hash(key)))
+        return symbol(("either", intern(key)), taint, trip)
     return Value("ite", (condition, then, orelse), taint, trip, key, size)
 
 

@@ -1,0 +1,79 @@
+"""Doubts: why arms that look unequal may yet be equal, so that their divergence is only possible.
+
+Terminology: a *hidden call* is a call that may communicate and was not followed: what may be followed from one
+root was used up, or a function that communicates was handed to a library that calls it. An arm that holds one is
+not known to its end. Cost: one visit per node of the two arms, only where a divergence was found.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+
+from .judged import Candidate
+from .matching import matched
+from .nodes import Branch, Event, Jump, Tree
+from .terms import ABORT, END, NEVER, Continuation, Reader, subtrees
+
+HIDDEN = "hidden-call"
+_ALONE = re.compile(
+    r"not [\w.]*(distributed|is_initialized|dist_avail|is_parallel|is_dist\b)"
+    r"|(world|group)_size\w*(\([^()]*\))? *(== *1|<= *1|< *2)\b"
+)
+_TOGETHER = re.compile(
+    r"[\w.]*(distributed|is_initialized|dist_avail\w*|is_parallel|is_dist)\b(\([^()]*\))?"
+    r"|[\w.]*(world|group)_size\w*(\([^()]*\))? *(> *1|>= *2|!= *1)"
+)
+
+
+def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, quiet: Reader) -> bool:
+    """Whether the arms of a branch may be equal after all."""
+    if shape == "exit":
+        if jump is None or jump.kind not in ("raise", "exit"):
+            return differ_by_raise(candidate, node, quiet)
+        return runs_alone(candidate, quiet)
+    then_hides, else_hides = hides(node.then), hides(node.orelse)
+    if shape == "order":
+        return then_hides or else_hides or differ_by_raise(candidate, node, quiet)
+    return (then_hides and not quiet.has_ops(node.then)) or (else_hides and not quiet.has_ops(node.orelse))
+
+
+def runs_alone(candidate: Candidate, quiet: Reader) -> bool:
+    """Whether the branch stands in the arm, free of collectives, of a run (or a group) of one process."""
+    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
+        for node in outer:
+            if not isinstance(node, Branch) or node.condition.taint or quiet.has_ops(inner):
+                continue
+            if inner is node.then and all(_ALONE.search(part) for part in node.text.split(" or ")):
+                return True
+            if inner is node.orelse and _TOGETHER.fullmatch(node.text):
+                return True
+    return False
+
+
+def hides(nodes: Tree) -> bool:
+    """Whether a tree holds a hidden call."""
+    stack = [nodes]
+    while stack:
+        for node in stack.pop():
+            if isinstance(node, Event) and node.name == HIDDEN:
+                return True
+            stack.extend(subtrees(node))
+    return False
+
+
+def differ_by_raise(candidate: Candidate, node: Branch, quiet: Reader) -> bool:
+    """Whether only exceptions that end the rank part it from the others: fatal preconditions of one arm."""
+    chain = tuple((nodes, _surviving(k)) for nodes, k in candidate.chain)
+    return matched(replace(candidate, chain=chain), node.condition, quiet.terms, quiet)
+
+
+def _surviving(k: Continuation) -> Continuation:
+    """The continuation of a rank that raises nothing which would end it."""
+
+    def raises(name: str) -> int:
+        term = k.raises(name)
+        return NEVER if term in (END, ABORT) else term
+
+    return k.but(raises=raises, raise_key=("surviving", k.raise_key))

@@ -1,0 +1,373 @@
+"""Kinds of correct code that look like a parting of ranks, each beside a sibling in which they do part.
+
+The kinds were met in real packages; the snippets are made up. A kind that is silent while its sibling is reported
+was mended where it arose, and not by saying less.
+"""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+ARMS = ("SPG101", "SPG102", "SPG103", "SPG104", "SPG105")
+
+
+def test_arms_that_differ_by_a_fatal_check_only() -> None:
+    """Two arms with the same collectives, one of which may end the rank; an operation more is found."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def load(shapes, full):
+            if dist.get_rank() == 0:
+                for name, shape in shapes.items():
+                    if name not in full:
+                        raise KeyError(name)
+                    dist.broadcast(full[name], src=0)
+            else:
+                for name, shape in shapes.items():
+                    dist.broadcast(torch.empty(shape), src=0)
+
+        def load_and_wait(shapes, full):
+            if dist.get_rank() == 0:
+                for name, shape in shapes.items():
+                    if name not in full:
+                        raise KeyError(name)
+                    dist.broadcast(full[name], src=0)  # SPG103
+                    dist.barrier()
+            else:
+                for name, shape in shapes.items():
+                    dist.broadcast(torch.empty(shape), src=0)
+        """,
+        *ARMS,
+    )
+
+
+def test_early_return_beside_a_fatal_check() -> None:
+    """A return of the main rank from a reader in which the others may refuse the file; past a barrier it is found."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def read(path, place):
+            if place != "meta":
+                return place + path
+            for part in path:
+                if part not in "abc":
+                    raise ValueError(part)
+            return path
+
+        def load(paths):
+            place = "cpu" if dist.get_rank() == 0 else "meta"
+            for path in paths:
+                read(path, place)
+            dist.barrier()
+
+        def load_some(paths):
+            if dist.get_rank() == 0:
+                return paths  # SPG102
+            for part in paths:
+                if part not in "abc":
+                    raise ValueError(part)
+            dist.barrier()
+        """,
+        *ARMS,
+    )
+
+
+def test_function_handed_to_a_library() -> None:
+    """An arm that hands a communicating function to a library may be matched; one that hands a silent one is not."""
+    assert agree(
+        """
+        import search
+        import torch.distributed as dist
+
+        def tune(trials, train):
+            def objective(trial):
+                dist.broadcast_object_list([trial], src=0)
+                return train(trial)
+
+            if dist.get_rank() == 0:
+                search.make().optimize(objective, trials)
+            else:
+                for _ in range(trials):
+                    dist.broadcast_object_list([None], src=0)
+
+        def tune_alone(trials, train):
+            def objective(trial):
+                return train(trial)
+
+            if dist.get_rank() == 0:
+                search.make().optimize(objective, trials)
+            else:
+                for _ in range(trials):
+                    dist.broadcast_object_list([None], src=0)  # SPG101
+        """,
+        *ARMS,
+    )
+
+
+def test_method_of_the_same_name_that_delegates() -> None:
+    """A class that hands work to an object which it holds does not call its own method of that name."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Client:
+            def __init__(self, make):
+                self.make = make
+
+            def write_weights(self, state):
+                if dist.get_rank() == 0:
+                    self.make().write_weights(state)
+                dist.barrier()
+
+        def finish(client, state):
+            if dist.get_rank() == 0:
+                client.write_weights(state)  # SPG104
+        """,
+        *ARMS,
+    )
+
+
+def test_fallback_for_a_run_of_one_process() -> None:
+    """A raise in the arm of a run without other ranks; the same raise beside other ranks is found."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def vote(error, distributed):
+            if not distributed:
+                if error is not None:
+                    raise error
+                return
+            flag = [error is not None]
+            dist.all_gather_object([None], flag)
+
+        def work(task, distributed):
+            error = None
+            try:
+                task()
+            except RuntimeError as caught:
+                error = caught
+            vote(error, distributed)
+            dist.barrier()
+
+        def tell(error, verbose):
+            if not verbose:
+                if error is not None:
+                    raise error  # SPG205
+                return
+            flag = [error is not None]
+            dist.all_gather_object([None], flag)
+
+        def work_and_tell(task, verbose):
+            error = None
+            try:
+                task()
+            except RuntimeError as caught:
+                error = caught
+            tell(error, verbose)
+            dist.barrier()
+        """,
+        "SPG205",
+    )
+
+
+def test_numbers_are_never_none() -> None:
+    """Whether a number that was computed from the rank is None, however long the computation; a None of one rank."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def shard(size, start=None):
+            if start is None:
+                first = dist.get_rank() * size + 1
+                second = first * first + first
+                start = second * second + second
+            if start is None:
+                dist.barrier()
+            return start
+
+        def chosen(size):
+            start = size if dist.get_rank() == 0 else None
+            if start is None:
+                dist.barrier()  # SPG101
+            return start
+        """,
+        *ARMS,
+    )
+
+
+def test_items_of_what_the_rank_selects_are_data() -> None:
+    """The batches of a loader that was made for this rank are its data, no ranks: they are likely to differ."""
+    assert agree(
+        """
+        import loading
+        import torch.distributed as dist
+
+        def train(model, dataset):
+            for batch in loading.batches(dataset, dist.get_rank()):
+                loss = model(batch)
+                if loss > 3:
+                    dist.all_reduce(loss)  # SPG305
+
+        def select(model, dataset):
+            for batch in loading.batches(dataset):
+                loss = model(batch)
+                if dist.get_rank() > 3:
+                    dist.all_reduce(loss)  # SPG101
+        """,
+        *ARMS,
+        "SPG305",
+    )
+
+
+def test_seed_that_is_drawn_from_a_clock() -> None:
+    """A range check of a drawn number is no deadline; a deadline is."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch.distributed as dist
+
+        def draw():
+            return random.Random(int(time.time_ns())).randint(0, 100)
+
+        def seed_all(seed=None):
+            if seed is None:
+                seed = draw()
+            if seed < 0 or seed > 100:
+                raise ValueError(seed)
+            dist.broadcast_object_list([seed], src=0)
+
+        def wait(deadline):
+            if time.time() > deadline:
+                raise TimeoutError  # SPG205
+            dist.barrier()
+        """,
+        "SPG205",
+    )
+
+
+def test_slice_of_a_sample() -> None:
+    """A slice whose bounds were found in the data is no share of a rank; one that starts at the rank is."""
+    assert agree(
+        """
+        import random
+
+        import torch.distributed as dist
+
+        def mask(tokens, spans):
+            order = random.sample(range(len(tokens)), len(tokens))
+            begin = 0
+            for span in spans(dist.get_rank()):
+                begin = span[-1] + 1
+            return order[begin:]
+
+        def share(items):
+            order = random.sample(range(len(items)), len(items))
+            return order[dist.get_rank() :: dist.get_world_size()]  # SPG309
+        """,
+        "SPG309",
+    )
+
+
+def test_longer_helper_that_asks_for_kinds_only() -> None:
+    """What a helper of some length makes of rank-varying arguments is read, also where it calls itself."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.distributed.tensor import DTensor
+
+        def is_sharded(state):
+            for value in state.values():
+                if isinstance(value, DTensor):
+                    return True
+
+                elif isinstance(value, dict):
+                    inner = is_sharded(value)
+
+                    if inner:
+
+                        return True
+
+                else:
+                    continue
+
+            return False
+
+        def is_large(state):
+            for value in state.values():
+                if value.sum() > 3:
+                    return True
+
+                elif value.mean() > 4:
+
+                    return True
+
+                else:
+
+                    continue
+
+                continue
+
+            return False
+
+        def save(loader):
+            for batch in loader:
+                if is_sharded(batch):
+                    dist.barrier()
+
+        def save_large(loader):
+            for batch in loader:
+                if is_large(batch):
+                    dist.barrier()  # SPG305
+        """,
+        "SPG305",
+    )
+
+
+def test_vote_in_a_loop_that_runs_once_at_least() -> None:
+    """After a loop that surely runs, only what its rounds leave is there: the vote, not this rank's own flag."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def step(run, batches):
+            for batch in batches:
+                failed = 0
+                try:
+                    run(batch)
+                except RuntimeError:
+                    failed = 1
+                done = False
+                while not done:
+                    flag = torch.tensor([failed])
+                    dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+                    failed = flag.item()
+                    done = True
+                if failed == 1:
+                    continue
+                dist.barrier()
+
+        def step_alone(run, batches, done):
+            for batch in batches:
+                failed = 0
+                try:
+                    run(batch)
+                except RuntimeError:
+                    failed = 1
+                while not done:
+                    flag = torch.tensor([failed])
+                    dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+                    failed = flag.item()
+                    done = True
+                if failed == 1:
+                    continue  # SPG102
+                dist.barrier()
+        """,
+        *ARMS,
+    )
