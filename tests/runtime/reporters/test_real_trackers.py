@@ -23,6 +23,12 @@ OUTCOMES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def file_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow wants to be asked for its file store, the only one that mlflow-skinny has."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+
+
 def run_tracked(zygote: Zygote, folder: Path, kind: str, failing: str) -> None:
     pytest.importorskip(kind)
     ended = zygote.run("tracking:tracked", ranks=2, timeout_s=180, folder=folder, kind=kind, failing=failing)
@@ -41,7 +47,7 @@ def mlflow_runs(uri: str) -> list[Any]:
 def test_mlflow_has_the_status_and_the_root_cause(zygote: Zygote, tmp_path: Path, failing: str) -> None:
     """Two ranks, one MLflow run: its status, its tag with the cause, the metrics of the main rank."""
     run_tracked(zygote, tmp_path, "mlflow", failing)
-    (run,) = mlflow_runs(f"sqlite:///{tmp_path}/mlflow.db")
+    (run,) = mlflow_runs(f"file:{tmp_path}/mlruns")
     status, cause = OUTCOMES[failing]
     assert run.info.status == status
     assert run.data.tags.get("spmdguard.cause", "") == cause
@@ -53,7 +59,7 @@ def test_mlflow_has_the_status_and_the_root_cause(zygote: Zygote, tmp_path: Path
 def mlflow_uri(tmp_path: Path) -> Iterator[str]:
     """A store of its own."""
     mlflow = pytest.importorskip("mlflow")
-    yield f"sqlite:///{tmp_path}/mlflow.db"
+    yield f"file:{tmp_path}/mlruns"
     mlflow.set_tracking_uri(None)
 
 
