@@ -371,3 +371,25 @@ def test_vote_in_a_loop_that_runs_once_at_least() -> None:
         """,
         *ARMS,
     )
+
+
+def test_membership_of_the_default_group() -> None:
+    """Every rank is in the default group; the members of another group are some ranks."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def send(objects, group=None):
+            if dist.distributed_c10d._rank_not_in_group(group):
+                return
+            dist.broadcast_object_list(objects, src=0)
+
+        def send_and_meet(objects, ranks):
+            group = dist.new_group(ranks)
+            if dist.distributed_c10d._rank_not_in_group(group):
+                return  # SPG102
+            dist.broadcast_object_list(objects, src=0, group=group)
+            dist.barrier()
+        """,
+        *ARMS,
+    )

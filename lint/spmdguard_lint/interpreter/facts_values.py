@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ..values.value import NO_TAINT, NONE, Taint, Value, constant, expression, retaint, symbol, union
+from ..values.value import FALSE, NO_TAINT, NONE, Taint, Value, constant, expression, retaint, symbol, union
 from .frame import Frame
 
 if TYPE_CHECKING:
@@ -89,7 +89,10 @@ def _rank_value(
     group = argument(fact.group, args, kwargs)
     if group is not None and not is_default_group(group):
         group_taint = frozenset({Taint("group-rank", place, text, fact.certainty)})  # type: ignore[arg-type]
-        return Value("group_rank", (group,), group_taint, None, ("group_rank", group.key))
+        own = Value("group_rank", (group,), group_taint, None, ("group_rank", group.key))
+        return expression("<", (own, constant(0))) if fact.event == "not-in-group" else own
+    if fact.event == "not-in-group":
+        return FALSE  # every rank is in the default group
     rank = Value("rank", (), taint)
     if fact.main_only == "local_main":
         return expression("==", (Value("local_rank", (), taint), constant(0)))
