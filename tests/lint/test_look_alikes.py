@@ -393,3 +393,45 @@ def test_membership_of_the_default_group() -> None:
         """,
         *ARMS,
     )
+
+
+def test_way_of_a_run_without_launcher() -> None:
+    """What only a run without ranks does parts nobody; a handler that goes on in any run does."""
+    assert agree(
+        """
+        import os
+
+        import torch.distributed as dist
+
+        RANK = int(os.getenv("RANK", -1))
+
+        def train(batches, step):
+            small = False
+            for batch in batches:
+                try:
+                    step(batch)
+                except RuntimeError:
+                    if len(batch) < 2 or RANK != -1:
+                        raise
+                    small = True
+                    break
+            if small:
+                return
+            dist.barrier()
+
+        def train_on(batches, step):
+            small = False
+            for batch in batches:
+                try:
+                    step(batch)
+                except RuntimeError:
+                    if len(batch) < 2 or RANK == 7:
+                        raise
+                    small = True
+                    break
+            if small:
+                return  # SPG102
+            dist.barrier()
+        """,
+        *ARMS,
+    )

@@ -15,7 +15,6 @@ from ..values.value import (
     is_const,
     negate,
     retaint,
-    symbol,
     union,
 )
 
@@ -31,20 +30,20 @@ def existence(taint: Taints) -> Taints:
 
 
 def _launch_test(operator: str, left: Value, right: Value) -> Value | None:
-    """``rank != -1``, ``rank >= 0``, ``rank is None``: whether there is a launcher, the same on every rank."""
+    """``rank != -1``, ``rank >= 0``, ``rank is None``: there is a launcher, for without one nothing can part."""
     if left.tag == "expr" and left.data[0] == "str" and right.key == NONE.key:
         left = left.data[1][0]  # the variable of a launcher, as text
     if left.tag not in _RANKS or not is_const(right):
         return None
     number = right.data[0]
     if number is None and operator in ("is", "is not", "==", "!="):
-        return symbol(("launched", operator in ("is not", "!=")))
+        return TRUE if operator in ("is not", "!=") else FALSE
     if not isinstance(number, int) or isinstance(number, bool):
         return None
     if (number < 0 and operator in ("!=", ">")) or (number == 0 and operator == ">="):
-        return symbol(("launched", True))
+        return TRUE
     if (number < 0 and operator in ("==", "<=")) or (number == 0 and operator == "<"):
-        return negate(symbol(("launched", True)))
+        return FALSE
     return None
 
 

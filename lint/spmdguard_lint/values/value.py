@@ -134,20 +134,10 @@ def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT
     return Value("expr", (operator, operands), taint, None, key, size)
 
 
-def launched(condition: Value) -> bool | None:
-    """Whether a condition asks for a launch with several ranks, which is what is judged; None where it does not."""
-    if condition.tag == "expr" and condition.data[0] == "not":
-        inner = launched(condition.data[1][0])
-        return None if inner is None else not inner
-    label = condition.data[0] if condition.tag == "sym" else None
-    return bool(label[1]) if isinstance(label, tuple) and label[:1] == ("launched",) else None
-
-
 def choice(condition: Value, then: Value, orelse: Value) -> Value:
     """The value that is ``then`` where the condition holds and ``orelse`` elsewhere."""
-    single = launched(condition)
-    if single is not None:
-        return then if single else orelse
+    if condition.tag == "const":
+        return then if condition.data[0] else orelse
     if then is orelse or then.key == orelse.key:
         if then.taint == orelse.taint and then.trip == orelse.trip:
             return then
