@@ -435,3 +435,52 @@ def test_way_of_a_run_without_launcher() -> None:
         """,
         *ARMS,
     )
+
+
+def test_flag_beside_the_test_of_the_rank() -> None:
+    """A flag that all ranks share decides again what the arms do; an arm that forgets it is found."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def collect(item, alone):
+            if alone and dist.get_rank() != 0:
+                return None
+            if not alone:
+                dist.all_gather_object([None], item)
+            return item
+
+        def collect_always(item, alone):
+            if alone and dist.get_rank() != 0:
+                return None  # SPG102
+            dist.all_gather_object([None], item)
+            return item
+
+        def send(names, spread):
+            if spread and dist.get_rank() != 0:
+                dist.gather_object(names, dst=0)
+            else:
+                if spread:
+                    dist.gather_object(names, [None], dst=0)
+        """,
+        *ARMS,
+    )
+
+
+def test_keys_of_what_holds_a_share() -> None:
+    """Which keys a mapping has that also holds this rank's share; whether the share is empty is the rank's own."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def score(data, values, model):
+            start = dist.get_rank() * len(data)
+            data["share"] = values[start : start + len(data)]
+            if "weights" in data:
+                dist.barrier()
+            if data["share"].sum() > 0:
+                dist.barrier()  # SPG305
+        """,
+        *ARMS,
+        "SPG305",
+    )

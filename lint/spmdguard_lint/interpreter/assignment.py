@@ -70,7 +70,7 @@ def _set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node:
 
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) -> None:
-    from .containers import write_item
+    from .containers import data_of, write_item
 
     receiver = evaluate(frame, target.value)
     index = evaluate(frame, target.slice) if not isinstance(target.slice, ast.Slice) else symbol(("slice",))
@@ -78,7 +78,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) 
         return
     if receiver.tag in ("obj", "ext", "extobj", "module", "class"):
         return
-    taint = union(receiver.taint, value.taint, index.taint)
+    taint = union(receiver.taint, data_of(value.taint), index.taint)  # an item is contents, whoever wrote it
     if taint == receiver.taint:
         return
     changed = symbol(("written", frame.place(target)), taint, receiver.trip)

@@ -70,8 +70,15 @@ def _same_for_all(
     return True
 
 
-def _shared_conditions(condition: Value, limit: int = 2) -> list[Hashable]:
-    """Conditions that hold on all ranks or on none and choose between ranks (``local_rank if local else rank``)."""
+_LOGIC = ("and", "or", "not")
+
+
+def _shared_conditions(condition: Value, limit: int = 3) -> list[Hashable]:
+    """Conditions that hold on all ranks or on none and have a say in one that the ranks decide.
+
+    They choose between ranks (``local_rank if local else rank``), or stand beside the rank's test
+    (``distributed and rank != 0``): the arms may ask them again.
+    """
     found: list[Hashable] = []
     stack = [condition]
     while stack:
@@ -82,8 +89,20 @@ def _shared_conditions(condition: Value, limit: int = 2) -> list[Hashable]:
                 found.append(chooser.key)
             stack.extend(value.data)
         elif value.tag == "expr":
-            stack.extend(value.data[1])
+            operator, operands = value.data
+            stack.extend(operands)
+            found.extend(
+                operand.key
+                for operand in (operands if operator in _LOGIC else ())
+                if _is_shared(operand) and operand.key not in found
+            )
     return found[:limit]
+
+
+def _is_shared(value: Value) -> bool:
+    """Whether a part of a condition is the same on every rank and is no combination of others."""
+    combined = value.tag == "expr" and value.data[0] in _LOGIC
+    return not value.taint and value.tag != "const" and not combined
 
 
 def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
