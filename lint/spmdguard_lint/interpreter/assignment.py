@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from ..values.value import NO_TAINT, Value, choice, constant, expression, retaint, symbol, union
+from ..values.value import NO_TAINT, Value, choice, constant, expression, is_split, retaint, symbol, union
+from .contents import touch, whole, with_length
 from .expressions import evaluate
 from .frame import Frame
 
@@ -44,17 +45,21 @@ def _assign_name(frame: Frame, target: ast.Name, value: Value) -> None:
 def assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
     """``receiver.name = value``; a setter of a project class is followed."""
     receiver = evaluate(frame, target.value)
-    _set_attribute(frame, receiver, target.attr, value, target)
+    set_attribute(frame, receiver, target.attr, value, target)
 
 
-def _set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node: ast.AST) -> None:
-    if receiver.tag == "ite" and receiver.size < 12:
+def set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node: ast.AST) -> None:
+    """``receiver.name = value`` for a receiver that is known."""
+    if is_split(receiver):
         condition, then, orelse = receiver.data
         for alternative in (then, orelse):
             if alternative.tag == "obj":
                 old = frame.live.field(alternative.data[0], name)
                 weak = value if old is None else choice(condition, value, old)
-                _set_attribute(frame, alternative, name, weak, node)
+                set_attribute(frame, alternative, name, weak, node)
+        return
+    if receiver.tag == "class":
+        frame.live.set_field(("class", id(receiver.data[0])), name, value)
         return
     if receiver.tag != "obj":
         return
@@ -74,7 +79,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) 
 
     receiver = evaluate(frame, target.value)
     index = evaluate(frame, target.slice) if not isinstance(target.slice, ast.Slice) else symbol(("slice",))
-    if write_item(frame, receiver, index, value, weak=weak):
+    if write_item(frame, receiver, index, value, target, weak=weak):
         return
     if receiver.tag in ("obj", "ext", "extobj", "module", "class"):
         return
@@ -109,7 +114,12 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Value) -> None:
             assign(frame, items[starred + 1 + offset], known[len(known) - tail + offset])
         assign(frame, items[starred], expression("slice", (value,)))
         return
+    length = with_length(frame, value).trip or value.trip
     for position, item in enumerate(items):
+        if isinstance(item, ast.Starred):
+            rest = expression("slice", (whole(frame, value),))
+            assign(frame, item.value, retaint(rest, rest.taint, length))
+            continue
         assign(frame, item, _part(frame, value, position, item))
 
 
@@ -137,12 +147,14 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
     if isinstance(node.op, ast.Add) and value.tag == "expr":
         left = evaluate(frame, load)
         if left.tag == "obj":
-            from .containers import REST, _merged, element_of, fields_of
+            from .containers import REST, element_of, fields_of, lengthen, merged
 
             right = evaluate(frame, node.value)
             fields = dict(fields_of(frame, left))
-            fields[REST] = _merged(fields.get(REST), element_of(frame, right, node))
+            fields[REST] = merged(fields.get(REST), element_of(frame, right, node))
             frame.live.heap[left.data[0]] = fields
+            touch(frame, left, node)
+            lengthen(frame, left, with_length(frame, right).trip or NO_TAINT)
             return
     assign(frame, node.target, value)
 

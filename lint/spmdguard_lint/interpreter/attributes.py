@@ -7,7 +7,7 @@ import ast
 from ..facts import lookup as facts
 from ..names.classes import ClassInfo
 from ..names.functions import FunctionInfo
-from ..values.value import NO_TAINT, NONE, Value, choice, expression, retaint, symbol, union
+from ..values.value import NO_TAINT, NONE, Value, choice, expression, is_split, retaint, symbol, union
 from .frame import Frame
 
 SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
@@ -35,7 +35,7 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
         return _library_attribute(frame, receiver, name, node)
     if tag == "super":
         return _super_attribute(frame, receiver, name)
-    if tag == "ite" and receiver.size < 16:
+    if is_split(receiver):
         condition, then, orelse = receiver.data
         if then.key == NONE.key or orelse.key == NONE.key:
             present = orelse if then.key == NONE.key else then
@@ -99,7 +99,19 @@ def bind(function: Value, receiver: Value) -> Value:
     return function
 
 
+def _set_on_class(frame: Frame, cls: ClassInfo, name: str) -> Value | None:
+    """What the program itself has assigned to a field of a class or of one of its ancestors."""
+    for one in cls.mro():
+        found = frame.live.field(("class", id(one)), name)
+        if found is not None:
+            return found
+    return None
+
+
 def _class_attribute(frame: Frame, cls: ClassInfo, name: str, node: ast.AST) -> Value:
+    assigned = _set_on_class(frame, cls, name)
+    if assigned is not None:
+        return assigned
     method = cls.find_method(name)
     if method is not None:
         if method.is_classmethod:
@@ -147,7 +159,7 @@ def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     info = frame.machine.objects.info(receiver)
     if info.kind != "instance" or info.cls is None:
         return expression(f"attr:{name}", (receiver,))
-    found = field_of(frame, receiver.data[0], name)
+    found = field_of(frame, receiver.data[0], name) or _set_on_class(frame, info.cls, name)
     if found is not None:
         return found
     cls = info.cls

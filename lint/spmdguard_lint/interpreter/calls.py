@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..traces.nodes import Branch, Event, Region
-from ..values.value import NO_TAINT, NONE, Value, choice, expression, symbol
+from ..values.value import NO_TAINT, NONE, Value, choice, expression, is_split, symbol
 from .expressions import evaluate, text_of
 from .following import inline_call
 from .frame import Frame
@@ -82,7 +82,7 @@ def call_method(
 ) -> Value:
     """``receiver.name(...)``."""
     tag = receiver.tag
-    if tag == "ite" and receiver.size < 16 and _worth_splitting(receiver):
+    if is_split(receiver) and _worth_splitting(receiver):
         return _call_each(
             frame,
             receiver,
@@ -92,7 +92,7 @@ def call_method(
     if tag == "obj":
         info = frame.machine.objects.info(receiver)
         if info.kind != "instance":
-            from .containers import call_container_method
+            from .container_methods import call_container_method
 
             return call_container_method(frame, receiver, name, args, kwargs, node)
     if tag == "extobj":
@@ -178,7 +178,7 @@ def call_value(
         merged = dict(named)
         merged.update(kwargs)
         return call_value(frame, inner, [*fixed, *args], merged, node, spread=spread)
-    if tag == "ite" and function.size < 16 and _worth_splitting(function):
+    if is_split(function) and _worth_splitting(function):
         return _call_each(
             frame,
             function,

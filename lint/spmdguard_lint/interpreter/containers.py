@@ -16,11 +16,13 @@ from ..values.value import (
     choice,
     expression,
     is_const,
+    is_split,
     join_trip,
     retaint,
     symbol,
     union,
 )
+from .contents import touch
 from .frame import Frame
 
 REST = "*"
@@ -44,13 +46,13 @@ def make_display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
         for index, item in enumerate(node.elts):
             value = evaluate(frame, item)
             name = REST if isinstance(item, ast.Starred) or kind == "set" else str(index)
-            fields[name] = _merged(fields.get(name), value)
+            fields[name] = merged(fields.get(name), value)
             if isinstance(item, ast.Starred):
                 trip = union(trip, value.trip or NO_TAINT)
     return allocate(frame, kind, fields, trip, node)
 
 
-def _merged(old: Value | None, new: Value) -> Value:
+def merged(old: Value | None, new: Value) -> Value:
     if old is None:
         return new
     return choice(symbol(("one-of", old.key, new.key)), old, new)
@@ -87,7 +89,7 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
             if frame.machine.objects.info(value).kind == "set" and name != "sorted":
                 merged = _unordered(merged or symbol(("element", value.data[0])), frame.place(node))
             elif merged is not None:
-                merged = _ordered(merged)
+                merged = ordered(merged)
             fields = {REST: merged} if merged is not None else {}
         return allocate(frame, kind, fields, value.trip, node)
     if value.tag == "tuple" and name != "sorted":
@@ -99,7 +101,7 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
     return None
 
 
-def _ordered(value: Value) -> Value:
+def ordered(value: Value) -> Value:
     kept = frozenset(t for t in value.taint if t.kind != "order")
     return value if kept == value.taint else retaint(value, kept, value.trip)
 
@@ -133,7 +135,7 @@ def joined(values: list[Value]) -> Value | None:
     result = values[0]
     for value in values[1:6]:
         if value is not result:
-            result = _merged(result, value)
+            result = merged(result, value)
     extra = union(*(v.taint for v in values))
     return retaint(result, union(result.taint, extra), result.trip)
 
@@ -150,14 +152,15 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
             item: Value = receiver.data[position]
             return item
     if receiver.tag == "obj" and frame.machine.objects.info(receiver).kind in ("list", "dict"):
-        return _container_item(frame, receiver, index, node)
-    if receiver.tag == "ite" and receiver.size < 16:
+        return container_item(frame, receiver, index)
+    if is_split(receiver):
         condition, then, orelse = receiver.data
         return choice(condition, read_item(frame, then, index, node), read_item(frame, orelse, index, node))
     return expression("getitem", (receiver, index))
 
 
-def _container_item(frame: Frame, receiver: Value, index: Value, node: ast.AST) -> Value:
+def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
+    """The item at an index or key, as far as it is there."""
     fields = fields_of(frame, receiver)
     name = item_name(frame, receiver, index)
     if name is not None and name in fields:
@@ -168,6 +171,8 @@ def _container_item(frame: Frame, receiver: Value, index: Value, node: ast.AST) 
     everything = joined(list(fields.values()))
     if everything is None:
         return symbol(("item", receiver.data[0], name or index.key), union(receiver.taint, index.taint))
+    if is_const(everything) and index.taint:
+        everything = symbol(("item", receiver.data[0], index.key), everything.taint)
     return retaint(everything, union(everything.taint, index.taint), everything.trip)
 
 
@@ -186,22 +191,26 @@ def item_name(frame: Frame, receiver: Value, index: Value) -> str | None:
     return None
 
 
-def write_item(frame: Frame, receiver: Value, index: Value, value: Value, *, weak: bool = True) -> bool:
+def write_item(
+    frame: Frame, receiver: Value, index: Value, value: Value, node: ast.AST, *, weak: bool = True
+) -> bool:
     """``receiver[index] = value`` on a container of the heap; False when it is none."""
     if receiver.tag != "obj" or frame.machine.objects.info(receiver).kind == "instance":
         return False
     name = item_name(frame, receiver, index)
     state = frame.live
     fields = dict(fields_of(frame, receiver))
+    is_new = name is None or name not in fields
     if name is not None:
         fields[name] = value
         if REST in fields and name not in fields:
-            fields[name] = _merged(fields[REST], value)
+            fields[name] = merged(fields[REST], value)
     else:
         tainted = retaint(value, union(value.taint, index.taint), value.trip)
-        fields[REST] = _merged(fields.get(REST), tainted)
+        fields[REST] = merged(fields.get(REST), tainted)
     state.heap[receiver.data[0]] = fields
-    if frame.machine.objects.info(receiver).kind == "dict":
+    if frame.machine.objects.info(receiver).kind == "dict" and is_new:
+        touch(frame, receiver, node)
         lengthen(frame, receiver, union(index.taint, frame.path_taint()))
     return True
 
@@ -212,59 +221,6 @@ def lengthen(frame: Frame, receiver: Value, taint: Taints) -> None:
         return
     longer = Value("obj", receiver.data, receiver.taint, union(receiver.trip or NO_TAINT, taint))
     frame.live.replace_everywhere(receiver, longer)
-
-
-def call_container_method(
-    frame: Frame, receiver: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.Call
-) -> Value:
-    """A method of a list, dict or set."""
-    fields = fields_of(frame, receiver)
-    path = frame.path_taint()
-    if name in ("append", "add", "appendleft", "insert") and args:
-        fields = dict(fields)
-        fields[REST] = _merged(fields.get(REST), args[-1])
-        frame.live.heap[receiver.data[0]] = fields
-        lengthen(frame, receiver, path)
-        return NONE
-    if name in ("extend", "update") and args:
-        fields = dict(fields)
-        fields[REST] = _merged(fields.get(REST), element_of(frame, args[0], node))
-        frame.live.heap[receiver.data[0]] = fields
-        lengthen(frame, receiver, union(path, args[0].trip or NO_TAINT))
-        return NONE
-    if name in ("pop", "popleft", "get", "setdefault", "popitem"):
-        if args and frame.machine.objects.info(receiver).kind == "dict":
-            return _container_item(frame, receiver, args[0], node)
-        return joined(list(fields.values())) or symbol(("item", frame.place(node)), receiver.taint)
-    if name in ("items", "keys", "values", "copy", "union", "intersection", "difference"):
-        return _view(frame, receiver, name, fields, node)
-    if name == "clear":
-        frame.live.heap[receiver.data[0]] = {}
-        return NONE
-    from .library import call_unknown_method
-
-    if name == "sort" and frame.state is not None:
-        frame.state.heap[receiver.data[0]] = {key: _ordered(item) for key, item in fields.items()}
-    if name in ("sort", "reverse"):
-        return NONE
-    everything = joined(list(fields.values()))
-    result = expression(f"call:{name}", [receiver, *([everything] if everything else []), *args])
-    if frame.machine.objects.info(receiver).kind in ("list", "dict", "set"):
-        return result
-    return call_unknown_method(frame, receiver, name, args, kwargs, node)
-
-
-def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], node: ast.AST) -> Value:
-    item = joined(list(fields.values())) or symbol(("item", receiver.data[0]), receiver.taint)
-    trip = receiver.trip
-    if name == "copy":
-        return allocate(frame, frame.machine.objects.info(receiver).kind, dict(fields), trip, node)
-    from .expressions import tuple_value
-
-    key = symbol(("key", receiver.data[0]))
-    element = {"items": tuple_value([key, item]), "keys": key}.get(name, item)
-    kind = "set" if frame.machine.objects.info(receiver).kind == "set" else "list"
-    return allocate(frame, kind, {REST: element}, trip, node)
 
 
 def repeated(frame: Frame, left: Value, right: Value, node: ast.AST) -> Value:
@@ -291,7 +247,7 @@ def element_of(frame: Frame, value: Value, node: ast.AST) -> Value:
         return symbol_if_many(frame, value, result, place)
     if tag == "tuple":
         return joined(list(value.data)) or symbol(("element", place))
-    if tag == "ite" and value.size < 16:
+    if is_split(value):
         return choice(
             value.data[0], element_of(frame, value.data[1], node), element_of(frame, value.data[2], node)
         )
@@ -394,7 +350,7 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
         item = element_of(frame, operands[0], node)
         extra = union(*(o.taint for o in operands[1:])) if len(operands) > 1 else NO_TAINT
         if operator == "sorted":
-            return _ordered(item)
+            return ordered(item)
         return retaint(item, union(item.taint, extra), item.trip) if extra else item
     if operator == "call:tqdm.tqdm" and operands:
         return element_of(frame, operands[0], node)

@@ -25,7 +25,8 @@ from ..values.value import (
     symbol,
     union,
 )
-from .comparisons import NEVER_NONE, compare, fold, logic, simplify_condition, strengthen
+from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_condition, strengthen
+from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
 from .frame import Frame
 from .lookup import lookup_name
 from .state import join
@@ -135,10 +136,11 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
         return repeated(frame, left, right, node)
     if operator == "/" and left.tag == "extobj":
         return _path_below(left, right)
-    result = expression(operator, (left, right))
+    result = expression(operator, (whole(frame, left), whole(frame, right)))
     folded = fold(result)
     if folded is result and operator == "+" and (left.trip is not None or right.trip is not None):
-        return retaint(result, result.taint, union(left.trip or frozenset(), right.trip or frozenset()))
+        longer = [with_length(frame, side).trip or frozenset() for side in (left, right)]
+        return retaint(result, result.taint, union(*longer))
     return folded
 
 
@@ -156,7 +158,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
             return FALSE if value.data[0] else TRUE
         if value.tag in ("obj", "func", "class") and value.tag != "obj":
             return FALSE
-        return negate(strengthen(value))
+        return negate(strengthen(condition_of(frame, value)))
     if isinstance(node.op, ast.USub):
         return fold(expression("neg", (value,)))
     return expression(type(node.op).__name__, (value,))
@@ -193,9 +195,22 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     terms: list[Value] = []
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = _compared(frame, right_node)
-        terms.append(compare(_COMPARE.get(type(op), "?"), left, right))
+        terms.append(_compare_whole(frame, _COMPARE.get(type(op), "?"), left, right))
         left = right
     return terms[0] if len(terms) == 1 else logic("and", terms)
+
+
+def _compare_whole(frame: Frame, operator: str, left: Value, right: Value) -> Value:
+    """One comparison; a container counts with its contents, or with its structure where only that is asked for."""
+    if operator in ("is", "is not"):
+        return compare(operator, left, right)
+    asks = right.tag == "obj" and operator in ("==", "!=")
+    is_dict = is_container(frame, right) and frame.machine.objects.info(right).kind == "dict"
+    if is_dict and operator in ("in", "not in"):
+        label = (operator, left.key, right.data[0], version(frame, right).key)
+        return symbol(label, union(existence(left.taint), structure(frame, right)))
+    result = compare(operator, items_now(frame, left), items_now(frame, right))
+    return retaint(result, existence(result.taint)) if asks and result.taint else result
 
 
 def _compared(frame: Frame, node: ast.expr) -> Value:
@@ -272,7 +287,7 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Value:
 
 def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
     parts = [
-        constant(v.value) if isinstance(v, ast.Constant) else evaluate(frame, v.value)
+        constant(v.value) if isinstance(v, ast.Constant) else whole(frame, evaluate(frame, v.value))
         for v in node.values
         if isinstance(v, (ast.Constant, ast.FormattedValue))
     ]
@@ -323,9 +338,7 @@ def _each_yielded(node: ast.YieldFrom) -> ast.For:
 
 def truthiness(frame: Frame, node: ast.expr) -> Value:
     """The value of a condition."""
-    value = strengthen(evaluate(frame, node))
-    if value.tag == "obj" and value.trip:
-        value = retaint(value, union(value.taint, value.trip), value.trip)
+    value = condition_of(frame, strengthen(evaluate(frame, node)))
     value = simplify_condition(value)
     always = settled(value)
     return value if always is None else constant(always)

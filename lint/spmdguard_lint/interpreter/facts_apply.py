@@ -19,6 +19,7 @@ from ..values.value import (
     symbol,
     union,
 )
+from .contents import whole
 from .expressions import text_of
 from .facts_values import argument, is_default_group, main_predicate, seed, varying_value
 from .frame import Frame
@@ -333,7 +334,7 @@ def result_of_fact(
         return symbol((name, place))
     given = [value for key, value in kwargs.items() if key not in ("device", "dtype")]
     everything = [*([receiver] if receiver is not None else []), *args, *given]
-    return expression(f"call:{name}", everything)
+    return expression(f"call:{name}", [whole(frame, value) for value in everything])
 
 
 def _typed(

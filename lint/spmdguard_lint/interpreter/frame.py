@@ -107,6 +107,7 @@ class Frame:
         self.watchers: list[Watch] = []
         self.caller: Frame | None = None
         self.escaped: list[Raised] = []
+        self.defaults: dict[int, Value] = {}  # of the functions that are defined here, by expression
         self.yield_hook: YieldHook | None = None
         self.yielded: list[Value] = []
         self.local_imports: dict[str, str] | None = None

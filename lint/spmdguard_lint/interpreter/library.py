@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from ..facts import lookup as facts
-from ..traces.nodes import Fallible, Jump, Op
+from ..traces.nodes import Fallible, Jump, Loop, Op
 from ..values.value import (
     NO_TAINT,
     NONE,
@@ -20,6 +20,7 @@ from ..values.value import (
     union,
 )
 from .comparisons import fold
+from .contents import asked, condition_of, is_container, items_now, whole, with_length
 from .expressions import text_of
 from .following import hide_handed
 from .frame import Frame
@@ -70,7 +71,7 @@ def call_external(
         return Value("extobj", (type_name, place, payload), kept, None, ("extobj", type_name, place))
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
-    return expression(f"call:{qualname}", everything)
+    return expression(f"call:{qualname}", wholes(frame, everything))
 
 
 def _configured(
@@ -113,6 +114,10 @@ def call_builtin(
 
         consume(frame, node, args[0], lambda _value: None, text_of(node))
         args = [symbol(("consumed", frame.place(node)), args[0].taint), *args[1:]]
+    if name == "bool" and len(args) == 1:
+        args = [condition_of(frame, args[0])]
+    if name in ("map", "filter") and len(args) > 1:
+        return _applied(frame, name, args, node)
     if name in _PASS_THROUGH and len(args) == 1:
         if (
             name in ("int", "float")
@@ -121,7 +126,7 @@ def call_builtin(
             and isinstance(node, ast.Call)
         ):
             frame.out.append(Fallible(frame.place(node), text_of(node), False, own=True))
-        return _convert(name, args[0])
+        return _convert(name, whole(frame, args[0]))
     if name == "len" and len(args) == 1:
         return _length(frame, args[0])
     if name in _SAME_LENGTH:
@@ -142,7 +147,7 @@ def call_builtin(
 
         return read_attribute(frame, args[0], args[1].data[0], node)
     if name in ("any", "all", "sum", "min", "max"):
-        return fold(expression(name, args))
+        return fold(expression(name, [items_now(frame, arg) for arg in args]))
     if name in ("set", "frozenset", "dict", "list"):
         from .containers import make_container
 
@@ -155,8 +160,37 @@ def call_builtin(
     if name in ("next",) and args:
         from .containers import element_of
 
-        return element_of(frame, args[0], node)
-    return expression(f"call:{name}", [*args, *kwargs.values()])
+        first = with_length(frame, args[0])
+        item = element_of(frame, first, node)
+        return item if not first.trip else retaint(item, union(item.taint, first.trip), item.trip)
+    if name == "setattr" and len(args) == 3 and is_const(args[1]) and isinstance(args[1].data[0], str):
+        from .assignment import set_attribute
+
+        set_attribute(frame, args[0], args[1].data[0], args[2], node)
+        return NONE
+    return expression(f"call:{name}", wholes(frame, [*args, *kwargs.values()]))
+
+
+def wholes(frame: Frame, values: list[Value]) -> list[Value]:
+    """Values with their contents, as a call that looks at all of them sees them."""
+    return [whole(frame, value) for value in values]
+
+
+def _applied(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value:
+    """``map(f, items)`` and ``filter(f, items)``: one call for each item, as if made at once."""
+    from .calls import call_value
+    from .containers import REST, allocate, element_of, trip_taint
+
+    sources = [with_length(frame, source) for source in args[1:]]
+    items = [element_of(frame, source, node) for source in sources]
+    trip = union(*(trip_taint(source) for source in sources))
+    with frame.collecting() as nodes:
+        result = call_value(frame, args[0], items, {}, node) if args[0].key != NONE.key else items[0]
+    if nodes:
+        frame.out.append(Loop(frame.place(node), nodes, [], trip, "comprehension", text_of(node)))
+    if name == "filter":
+        return allocate(frame, "list", {REST: items[0]}, union(trip, result.taint), node)
+    return allocate(frame, "list", {REST: result}, trip, node)
 
 
 _BY_CONTENT = frozenset({"data", "random", "time", "order", "exception", "signal", "filesystem", "synced"})
@@ -187,6 +221,8 @@ def _convert(name: str, value: Value) -> Value:
 def _length(frame: Frame, value: Value) -> Value:
     if value.tag == "tuple":
         return constant(len(value.data))
+    if is_container(frame, value):
+        return asked(frame, value, "length")
     result = expression("len", (value,))
     if value.trip is not None:
         return retaint(result, value.trip)
@@ -200,7 +236,7 @@ def _same_length(frame: Frame, name: str, args: list[Value], node: ast.AST) -> V
         copied = copy_container(frame, args[0], name, node)
         if copied is not None:
             return copied
-    sources = args[1:] if name == "map" else args
+    sources = [with_length(frame, arg) for arg in (args[1:] if name == "map" else args)]
     value = expression(name, args)
     taint = value.taint
     if name == "sorted":
@@ -235,7 +271,7 @@ def call_unknown_method(
         return call_value(frame, bound_method(frame, nearby, instance), args, kwargs, node)
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
-    result = expression(f"call:{name}", [receiver, *args, *kwargs.values()])
+    result = expression(f"call:{name}", [receiver, *wholes(frame, [*args, *kwargs.values()])])
     if name in ("items", "keys", "values", "copy"):
         result = retaint(result, result.taint, receiver.trip)
     if name in ("to", "cuda", "cpu", "type"):
@@ -271,7 +307,7 @@ def call_unknown(
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
     label = function.key
-    return expression(f"call:{hash(label)}", [function, *args, *kwargs.values()])
+    return expression(f"call:{hash(label)}", [function, *wholes(frame, [*args, *kwargs.values()])])
 
 
 def _partial(

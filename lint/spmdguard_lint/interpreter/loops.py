@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..traces.nodes import Branch, Call, Jump, Loop, Tree, Yielded
@@ -18,11 +18,13 @@ from ..values.value import (
     constant,
     is_const,
     negate,
+    retaint,
     symbol,
     union,
 )
 from .assignment import assign
 from .containers import element_of, trip_taint
+from .contents import with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
 from .state import State, join, same, widen
@@ -36,7 +38,7 @@ MAX_ROUNDS = 4
 
 def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     """A for loop."""
-    iterated = evaluate(frame, node.iter)
+    iterated = with_length(frame, evaluate(frame, node.iter))
     if iterated.tag == "generator":
         _for_over_generator(frame, node, iterated)
         return
@@ -143,9 +145,9 @@ def _entered(frame: Frame, test: ast.expr) -> bool:
 
 def run_loop(
     frame: Frame, node: ast.AST, body: Callable[[], None], *, is_while: bool = False
-) -> tuple[Tree, tuple[State | None, LoopFrame, State]]:
-    """Run a loop body to a fixpoint; gives the nodes of the last round and the states that leave it."""
-    entry = frame.live
+) -> tuple[Tree, tuple[State, LoopFrame, State]]:
+    """Run a loop body to a fixpoint; gives the nodes of the last round, the state before it, and what leaves it."""
+    before = entry = frame.live
     label = frame.place(node)
     head = _without_constants(entry, node, label)
     entry = head
@@ -173,7 +175,7 @@ def run_loop(
             del frame.watchers[-1].states[watched + 40 :]
         head = following
     frame.state = back
-    return nodes, (back, loop, head)
+    return nodes, (before, loop, head)
 
 
 _assigned: dict[int, tuple[ast.AST, frozenset[str]]] = {}
@@ -203,14 +205,14 @@ def finish_loop(
     frame: Frame,
     node: Any,
     nodes: Tree,
-    after: tuple[State | None, LoopFrame, State],
+    after: tuple[State, LoopFrame, State],
     trip: Taints,
     text: str,
     iterated: Value | None,
     count: Value | None,
 ) -> None:
     """Join the ways out of a loop, run its else clause and append its node."""
-    _, loop, head = after
+    before, loop, head = after
     label = frame.place(node)
     is_while = isinstance(node, ast.While)
     normal: State | None
@@ -220,8 +222,6 @@ def finish_loop(
             normal = join(normal, state, symbol((label, "end")))
     else:
         normal = head.copy()
-    if trip and normal is not None:
-        normal = _taint_changed(normal, head, frame, trip, label)
     frame.state = normal
     with frame.collecting() as else_nodes:
         if normal is not None:
@@ -229,7 +229,8 @@ def finish_loop(
     result = frame.state
     for state, taint in loop.breaks:
         result = join(state, result, symbol((label, "break"), taint), taint)
-    frame.state = result
+    early = union(trip, *(taint for _, taint in loop.breaks))
+    frame.state = taint_changed(result, before, early) if early and result is not None else result
     if nodes or else_nodes:
         frame.out.append(
             Loop(
@@ -245,15 +246,22 @@ def finish_loop(
         )
 
 
-def _taint_changed(state: State, head: State, frame: Frame, trip: Taints, label: object) -> State:
-    """What a loop of rank-varying length has changed is rank-varying after it."""
-    from ..values.value import retaint
+def taint_changed(state: State, before: State, why: Taints) -> State:
+    """What a loop has changed that ranks leave in different rounds is rank-varying after it."""
 
-    variables = dict(state.variables)
-    for name, value in variables.items():
-        if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == (label,):
-            variables[name] = retaint(value, union(value.taint, trip), value.trip)
-    return State(variables, state.heap)
+    def changed(old: Mapping[str, Value], new: dict[str, Value]) -> dict[str, Value]:
+        return {
+            name: value if old.get(name) is value else retaint(value, union(value.taint, why), value.trip)
+            for name, value in new.items()
+        }
+
+    heap = {
+        object_id: fields
+        if before.heap.get(object_id) is fields
+        else changed(before.heap.get(object_id, {}), fields)
+        for object_id, fields in state.heap.items()
+    }
+    return State(changed(before.variables, state.variables), heap)
 
 
 def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, generator: Value) -> None:
@@ -278,6 +286,7 @@ def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value
 
     info, closure, receiver, args, kwargs = generator.data
     machine = frame.machine
+    before = frame.live.copy()
     if info in machine.stack or len(machine.stack) > 8:
         return False
     inner = Frame(machine, info.module, info, State({}, frame.live.heap), frame.depth + 1, enclosing=closure)
@@ -308,6 +317,9 @@ def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value
         frame.state = State(frame.state.variables, state.heap)
     for broken, taint in loop.breaks:
         frame.state = join(broken, frame.state, symbol((frame.place(node), "break"), taint), taint)
+    early = union(*(taint for _, taint in loop.breaks))
+    if early and frame.state is not None:
+        frame.state = taint_changed(frame.state, before, early)
     if nodes:
         frame.out.append(Call(frame.place(node), info.qualname, nodes, text, "generator"))
     if out_of_budget:
@@ -373,7 +385,7 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
                 result.append(evaluate(frame, node.elt))
             return
         comprehension = node.generators[position]
-        iterated = evaluate(frame, comprehension.iter)
+        iterated = with_length(frame, evaluate(frame, comprehension.iter))
         trip.append(trip_taint(iterated))
         item = element_of(frame, iterated, comprehension.iter)
         with frame.collecting() as nodes:

@@ -68,6 +68,9 @@ def default_value(frame: Frame, function: FunctionInfo, default: ast.expr) -> Va
         from .expressions import evaluate
 
         return evaluate(frame, default)
+    known = None if frame.enclosing is None else frame.enclosing.defaults.get(id(default))
+    if known is not None:
+        return known
     from .expressions import evaluate
 
     apart = Frame(frame.machine, function.module, None, State({}, frame.live.heap), frame.depth + 1)

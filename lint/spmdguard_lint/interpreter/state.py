@@ -12,6 +12,9 @@ from collections.abc import Callable, Hashable
 from ..values.value import NO_TAINT, Taints, Value, alternatives, choice, join_trip, retaint, symbol, union
 
 Fields = dict[str, Value]
+VERSION = "version"
+MADE = symbol("made")  # the version of a container that nothing has changed
+_MADE: Fields = {"at": MADE}
 
 
 class State:
@@ -87,10 +90,17 @@ def _merge_heaps(
     for object_id, fields in second.items():
         other = first.get(object_id)
         if other is None:
-            result[object_id] = fields
+            result[object_id] = _merge_names(_MADE, fields, merge) if _is_version(object_id) else fields
         elif other is not fields:
             result[object_id] = _merge_names(other, fields, merge)
+    for object_id, fields in first.items():
+        if _is_version(object_id) and object_id not in second:
+            result[object_id] = _merge_names(fields, _MADE, merge)
     return result
+
+
+def _is_version(object_id: Hashable) -> bool:
+    return type(object_id) is tuple and object_id[0] == VERSION
 
 
 _REFERENCES = frozenset(
@@ -128,6 +138,8 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
     heap = dict(entry.heap)
     for object_id, fields in back.heap.items():
         known_fields = entry.heap.get(object_id)
+        if known_fields is None and _is_version(object_id):
+            known_fields = _MADE
         if known_fields is None:
             heap[object_id] = fields
         elif known_fields is not fields:

@@ -198,17 +198,38 @@ def _function_def(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) ->
     from .closures import define_function
 
     if frame.state is not None:
+        if frame.function is not None:
+            for default in (*node.args.defaults, *node.args.kw_defaults):
+                if default is not None and not isinstance(default, ast.Constant):
+                    frame.defaults[id(default)] = evaluate(frame, default)
         value = define_function(frame, node)
         frame.live.variables[node.name] = value
 
 
 def _class_def(frame: Frame, node: ast.ClassDef) -> None:
     if frame.state is not None:
-        frame.state.variables[node.name] = Value("class", (frame.module.class_for(node),))
+        cls = frame.module.class_for(node)
+        frame.state.variables[node.name] = Value("class", (cls,))
+        if frame.function is not None:
+            _class_fields(frame, node, ("class", id(cls)))
+
+
+def _class_fields(frame: Frame, node: ast.ClassDef, object_id: object) -> None:
+    """The fields of a class inside a function, which may be made of the function's own values."""
+    for statement in node.body:
+        if isinstance(statement, ast.Assign):
+            value = evaluate(frame, statement.value)
+            for target in statement.targets:
+                if isinstance(target, ast.Name) and not is_const(value):
+                    frame.live.set_field(object_id, target.id, value)
 
 
 def _delete(frame: Frame, node: ast.Delete) -> None:
     for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            from .container_methods import delete_item
+
+            delete_item(frame, evaluate(frame, target.value), evaluate(frame, target.slice), node)
         if isinstance(target, ast.Name) and frame.state is not None:
             frame.state.variables.pop(target.id, None)
 

@@ -35,6 +35,7 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     """The body with its handlers and its else block."""
     place = frame.place(node)
     watch = Watch(frame.live.copy(), len(frame.path), [handler_names(c.type) for c in node.handlers])
+    num_returns = len(frame.returns)
     frame.watchers.append(watch)
     with frame.collecting() as body:
         execute_block(frame, node.body)
@@ -45,6 +46,7 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
             execute_block(frame, node.orelse)
     after: State | None = frame.state
     raised = _raised_state(watch, body_state, place) if node.handlers else None
+    _returns_unless_raised(frame, num_returns, watch, place)
     handlers: list[Handler] = []
     condition = symbol(
         ("raised", place),
@@ -71,6 +73,17 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
         if not watch.catches(one.name):
             frame.hand_on(one)
     return body, handlers, orelse
+
+
+def _returns_unless_raised(frame: Frame, num_returns: int, watch: Watch, place: object) -> None:
+    """A return in the body happens where nothing that a clause catches was raised before it."""
+    caught = [one for one in watch.raises if watch.catches(one.name)]
+    if caught:
+        raised = symbol(("raised", place), union(*(one.taint for one in caught)))
+        for position in range(num_returns, len(frame.returns)):
+            path, value, state = frame.returns[position]
+            around, inside = path[: watch.since], path[watch.since :]
+            frame.returns[position] = ((*around, (raised, False), *inside), value, state)
 
 
 def _raised_name(watch: Watch, names: tuple[str, ...]) -> str:

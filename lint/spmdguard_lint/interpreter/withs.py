@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..facts import lookup as facts
 from ..traces.catching import catches
 from ..traces.nodes import Branch, Call, Handler, Jump, Node, Op, Region, Try, Yielded
-from ..values.value import NONE, TRUE, Value, is_const, negate, symbol
+from ..values.value import NONE, TRUE, Value, is_const, is_split, negate, symbol
 from .assignment import assign
 from .comparisons import simplify_condition
 from .exits import Exits
@@ -57,7 +57,7 @@ def enter_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[
         _library_manager(frame, manager, node, body)
     elif tag == "extobj":
         _instance_manager(frame, manager, node, body)
-    elif tag == "ite" and manager.size < 14 and _matters(frame, manager):
+    elif is_split(manager) and _matters(frame, manager):
         _either_manager(frame, manager, node, body)
     else:
         body(symbol(("entered", frame.place(node)), manager.taint))

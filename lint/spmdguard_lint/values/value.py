@@ -148,6 +148,8 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
         trip = union(trip or NO_TAINT, condition.taint)
     size = 1 + condition.size + then.size + orelse.size
     key: Hashable = ("ite", condition.key, then.key, orelse.key)
+    if size > MAX_SIZE and condition.size > 1:
+        return choice(Value("sym", (condition.key,), condition.taint), then, orelse)
     if size > MAX_SIZE:
         return symbol(("either", intern(key)), taint, trip)
     return Value("ite", (condition, then, orelse), taint, trip, key, size)
@@ -173,6 +175,11 @@ def negate(condition: Value) -> Value:
         inner: Value = condition.data[1][0]
         return inner
     return expression("not", (condition,))
+
+
+def is_split(value: Value, limit: int = 5) -> bool:
+    """Whether a value is one of a few, each of which can be looked at on its own."""
+    return value.tag == "ite" and len(alternatives(value, limit + 1)) <= limit
 
 
 def alternatives(value: Value, limit: int = 6) -> list[Value]:

@@ -1,0 +1,126 @@
+"""Methods of lists, dicts and sets: what they change, what they give."""
+
+from __future__ import annotations
+
+import ast
+
+from ..values.value import NO_TAINT, NONE, Value, choice, expression, symbol, union
+from .containers import (
+    REST,
+    allocate,
+    container_item,
+    element_of,
+    fields_of,
+    item_name,
+    joined,
+    lengthen,
+    merged,
+    ordered,
+)
+from .contents import is_container, structure, touch, version, whole, with_length
+from .frame import Frame
+
+_ADDING = frozenset({"append", "add", "appendleft", "insert"})
+_TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard"})
+_VIEWS = frozenset({"items", "keys", "values", "copy", "union", "intersection", "difference"})
+
+
+def call_container_method(
+    frame: Frame, receiver: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.Call
+) -> Value:
+    """A method of a list, dict or set."""
+    fields = fields_of(frame, receiver)
+    if name in _ADDING and args:
+        _give(frame, receiver, {**fields, REST: merged(fields.get(REST), args[-1])}, node)
+        if name == "insert":
+            _forget_places(frame, receiver)
+        lengthen(frame, receiver, frame.path_taint())
+        return NONE
+    if name in ("extend", "update") and (args or kwargs):
+        return _extended(frame, receiver, args, kwargs, node)
+    by_key = name in ("get", "setdefault", "pop") and args
+    if by_key and frame.machine.objects.info(receiver).kind == "dict":
+        return _keyed(frame, receiver, name, args, node)
+    if name in _TAKING:
+        item = joined(list(fields.values())) or symbol(("item", frame.place(node)), receiver.taint)
+        touch(frame, receiver, node)
+        _forget_places(frame, receiver)
+        return item
+    if name in _VIEWS:
+        return _view(frame, receiver, name, fields, node)
+    if name == "clear":
+        _give(frame, receiver, {}, node)
+        return NONE
+    if name == "sort" and frame.state is not None:
+        frame.state.heap[receiver.data[0]] = {key: ordered(item) for key, item in fields.items()}
+    if name in ("sort", "reverse"):
+        _forget_places(frame, receiver)
+        return NONE
+    return expression(f"call:{name}", [whole(frame, receiver), *(whole(frame, arg) for arg in args)])
+
+
+def _give(frame: Frame, receiver: Value, fields: dict[str, Value], node: ast.AST) -> None:
+    """A container has other items from here on."""
+    frame.live.heap[receiver.data[0]] = fields
+    touch(frame, receiver, node)
+
+
+def _forget_places(frame: Frame, receiver: Value) -> None:
+    """The items of a list have moved: each may be at any place."""
+    if frame.machine.objects.info(receiver).kind == "list":
+        everything = joined(list(fields_of(frame, receiver).values()))
+        frame.live.heap[receiver.data[0]] = {} if everything is None else {REST: everything}
+
+
+def _extended(
+    frame: Frame, receiver: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    fields = {**fields_of(frame, receiver), **{repr(key): value for key, value in kwargs.items()}}
+    longer = frame.path_taint()
+    if args:
+        fields[REST] = merged(fields.get(REST), element_of(frame, args[0], node))
+        longer = union(longer, with_length(frame, args[0]).trip or NO_TAINT)
+    _give(frame, receiver, fields, node)
+    lengthen(frame, receiver, longer)
+    return NONE
+
+
+def _keyed(frame: Frame, receiver: Value, name: str, args: list[Value], node: ast.AST) -> Value:
+    """``d.get(k, other)``, ``d.pop(k, other)``, ``d.setdefault(k, other)``."""
+    index, other = args[0], args[1] if len(args) > 1 else NONE
+    fields = fields_of(frame, receiver)
+    known = item_name(frame, receiver, index)
+    found = container_item(frame, receiver, index)
+    varies = union(index.taint, structure(frame, receiver))
+    if known is None or known not in fields or varies:
+        label = ("has", receiver.data[0], version(frame, receiver).key, index.key)
+        found = choice(symbol(label, varies), found, other)
+    if name == "pop":
+        _give(frame, receiver, {key: item for key, item in fields.items() if key != known}, node)
+    elif name == "setdefault":
+        _give(frame, receiver, {**fields, known or REST: found}, node)
+    return found
+
+
+def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], node: ast.AST) -> Value:
+    item = joined(list(fields.values())) or symbol(("item", receiver.data[0]), receiver.taint)
+    trip = with_length(frame, receiver).trip
+    if name == "copy":
+        return allocate(frame, frame.machine.objects.info(receiver).kind, dict(fields), trip, node)
+    from .expressions import tuple_value
+
+    key = symbol(("key", receiver.data[0]))
+    element = {"items": tuple_value([key, item]), "keys": key}.get(name, item)
+    kind = "set" if frame.machine.objects.info(receiver).kind == "set" else "list"
+    return allocate(frame, kind, {REST: element}, trip, node)
+
+
+def delete_item(frame: Frame, receiver: Value, index: Value, node: ast.AST) -> None:
+    """``del receiver[index]``."""
+    if not is_container(frame, receiver):
+        return
+    if frame.machine.objects.info(receiver).kind == "dict":
+        _keyed(frame, receiver, "pop", [index], node)
+        return
+    touch(frame, receiver, node)
+    _forget_places(frame, receiver)
