@@ -111,7 +111,7 @@ BODIES = {
     "unpack star": "a, *b = [1] + [2] * rank\nif b: dist.barrier()",
     "isinst": "x = 1 if rank else 'a'\nif isinstance(x, int): dist.barrier()",
     "forelse": "for k in range(3):\n    if k == rank: break\nelse:\n    dist.barrier()",
-    "forelse2": "hit = False\nfor k in range(3):\n    if k == rank:\n        hit = True\n        break\nif hit: dist.barrier()",
+    "found": "hit = 0\nfor k in range(2):\n    if k == rank:\n        hit = 1\n        break\nif hit: dist.barrier()",
     "loopcount": "n = 0\nfor k in range(3):\n    if k == rank: break\n    n += 1\nif n == 2: dist.barrier()",
     "loopvar": "for k in range(3):\n    if k == rank: break\nif k == 1: dist.barrier()",
     "match": "match rank:\n    case 0: x = 1\n    case _: x = 2\nif x == 1: dist.barrier()",
