@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .symbols import ClassSymbol, FunctionSymbol, Symbol
+from ..facts import lookup as facts
+from .symbols import ClassSymbol, ExternalSymbol, FunctionSymbol, Symbol
 
 if TYPE_CHECKING:
     from .classes import ClassInfo
@@ -81,12 +82,12 @@ class Reach:
             function = pending.pop()
             text = _text_of(function)
             if self._known.get(function) or self._project.prefilter.collective_calls.search(text):
-                step: FunctionInfo | None = function
-                while step is not None:
-                    self._known[step] = True
-                    step = came_from[step]
+                self._mark(function, came_from)
                 return True
             for called in self._called(function, text):
+                if called is None:
+                    self._mark(function, came_from)
+                    return True
                 if called in came_from or self._known.get(called) is False:
                     continue
                 if not self._only_added or called.module in self._modules:
@@ -95,6 +96,12 @@ class Reach:
         self._known.update(dict.fromkeys(came_from, False))
         return False
 
+    def _mark(self, function: FunctionInfo, came_from: dict[FunctionInfo, FunctionInfo | None]) -> None:
+        step: FunctionInfo | None = function
+        while step is not None:
+            self._known[step] = True
+            step = came_from[step]
+
     def is_rank_helper(self, function: FunctionInfo) -> bool:
         """Whether the text of the function asks for the rank, so that its result may differ between ranks."""
         known = self._helpers.get(function)
@@ -102,8 +109,8 @@ class Reach:
             known = self._helpers[function] = _RANK.search(_text_of(function)) is not None
         return known
 
-    def _called(self, function: FunctionInfo, text: str) -> Iterator[FunctionInfo]:
-        """The functions that the calls in ``text`` may well mean."""
+    def _called(self, function: FunctionInfo, text: str) -> Iterator[FunctionInfo | None]:
+        """The functions that the calls in ``text`` may well mean; None for a collective under a name of its own."""
         bindings = function.module.bindings
         imports = function.scope.imports if "import " in text else {}
         for unknown, receiver, name in set(_CALL.findall(text)):
@@ -117,6 +124,8 @@ class Reach:
                 if isinstance(symbol, (FunctionSymbol, ClassSymbol)):
                     yield from run_by_calling(symbol)
                     continue
+                if isinstance(symbol, ExternalSymbol) and _communicates(symbol):
+                    yield None
             if not unknown and receiver in ("self.", "cls."):
                 around = _class_around(function)
                 method = around.find_method(name) if around is not None else None
@@ -137,6 +146,11 @@ def run_by_calling(symbol: Symbol) -> Iterator[FunctionInfo]:
             method = symbol.info.find_method(name)
             if method is not None:
                 yield method
+
+
+def _communicates(symbol: ExternalSymbol) -> bool:
+    fact = facts.function(symbol.qualname)
+    return fact is not None and bool(fact.op) and fact.kind != "point-to-point"
 
 
 def _class_around(function: FunctionInfo) -> ClassInfo | None:

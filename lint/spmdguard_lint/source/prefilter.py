@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ..facts.lookup import marker_tokens
 
@@ -28,7 +28,7 @@ class Prefilter:
         self._own = sorted({last for name in extra_markers if (last := name.rpartition(".")[2])})
         tokens = {*marker_tokens(), *(name.encode() for name in self._own)}
         self._distributed = b"distributed" in tokens
-        self._groups = _group_by_piece(tokens - {b"distributed"})
+        self._groups = _group_by_piece(frozenset(tokens) - {b"distributed"})
 
     def matches(self, content: bytes) -> bool:
         """Whether the file contains a marker."""
@@ -51,7 +51,8 @@ class Prefilter:
         return re.compile(rf"\b(?:(?:{alone})|(?:dist|distributed|comm)\.(?:{prefixed}))[ \t]*\(")
 
 
-def _group_by_piece(tokens: set[bytes]) -> list[tuple[bytes, list[bytes]]]:
+@lru_cache(maxsize=8)
+def _group_by_piece(tokens: frozenset[bytes]) -> list[tuple[bytes, list[bytes]]]:
     """Tokens under a piece of text that all of them hold, the piece shared by most first."""
     left = sorted(tokens)
     groups: list[tuple[bytes, list[bytes]]] = []
