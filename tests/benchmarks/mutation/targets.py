@@ -2,13 +2,14 @@
 
 A target is a statement that calls ``torch.distributed`` directly (resolved through the file's own imports),
 stands in a function, and is reached by every rank as far as its surroundings show: not below a test that
-names a rank or the main process, not in a handler, a finally block or a lambda.
+names a rank or the main process (or a name that the file assigns from such an expression, like
+``self.is_leader = rank == 0``), not in a handler, a finally block or a lambda.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,11 +63,26 @@ def targets(path: Path) -> Iterator[Target]:
     aliases = _aliases(tree)
     if not aliases:
         return
+    words = (*RANK_WORDS, *_rank_names(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            target = _first(path, node, aliases)
+            target = _first(path, node, aliases, words)
             if target is not None:
                 yield target
+
+
+def _rank_names(tree: ast.Module) -> frozenset[str]:
+    """Names and fields that the file assigns from an expression which compares a rank, in lower case."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not isinstance(
+            node.value, (ast.Compare, ast.BoolOp)
+        ):
+            continue
+        if any(word in ast.unparse(node.value).lower() for word in RANK_WORDS):
+            targets_of = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found.update(ast.unparse(target).rpartition(".")[2].lower() for target in targets_of)
+    return frozenset(found)
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
@@ -105,8 +121,10 @@ def _group(call: ast.Call, op: str) -> str:
     return ast.unparse(call.args[place]) if len(call.args) > place else ""
 
 
-def _first(path: Path, function: ast.FunctionDef, aliases: dict[str, str]) -> Target | None:
-    for statement, in_loop in _statements(function.body, False):
+def _first(
+    path: Path, function: ast.FunctionDef, aliases: dict[str, str], words: Sequence[str]
+) -> Target | None:
+    for statement, in_loop in _statements(function.body, False, words):
         for node in ast.walk(statement):
             op = _op(node, aliases) if isinstance(node, ast.Call) else ""
             if not op or not isinstance(node, ast.Call):
@@ -128,23 +146,23 @@ def _first(path: Path, function: ast.FunctionDef, aliases: dict[str, str]) -> Ta
     return None
 
 
-def _statements(body: list[ast.stmt], in_loop: bool) -> Iterator[tuple[ast.stmt, bool]]:
+def _statements(body: list[ast.stmt], in_loop: bool, words: Sequence[str]) -> Iterator[tuple[ast.stmt, bool]]:
     """Simple statements that every rank reaches, with whether a loop of the function is around them."""
     for statement in body:
         if isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)):
             if not any(isinstance(node, (ast.Lambda, ast.IfExp)) for node in ast.walk(statement)):
                 yield statement, in_loop
         elif isinstance(statement, ast.If):
-            if any(word in ast.unparse(statement.test).lower() for word in RANK_WORDS):
+            if any(word in ast.unparse(statement.test).lower() for word in words):
                 if _leaves(statement):
                     return
                 continue
-            yield from _statements(statement.body, in_loop)
-            yield from _statements(statement.orelse, in_loop)
+            yield from _statements(statement.body, in_loop, words)
+            yield from _statements(statement.orelse, in_loop, words)
         elif isinstance(statement, (ast.For, ast.While)):
-            yield from _statements(statement.body, True)
+            yield from _statements(statement.body, True, words)
         elif isinstance(statement, (ast.With, ast.Try)):
-            yield from _statements(statement.body, in_loop)
+            yield from _statements(statement.body, in_loop, words)
 
 
 def _leaves(statement: ast.stmt) -> bool:
