@@ -136,7 +136,11 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
         return repeated(frame, left, right, node)
     if operator == "/" and left.tag == "extobj":
         return _path_below(left, right)
-    result = expression(operator, (whole(frame, left), whole(frame, right)))
+    operands = (whole(frame, left), whole(frame, right))
+    if operator in ("&", "|", "-", "^"):  # of sets, too: they are looked at as such later
+        result = expression(operator, (left, right), extra=union(*(operand.taint for operand in operands)))
+    else:
+        result = expression(operator, operands)
     folded = fold(result)
     if folded is result and operator == "+" and (left.trip is not None or right.trip is not None):
         longer = [with_length(frame, side).trip or frozenset() for side in (left, right)]

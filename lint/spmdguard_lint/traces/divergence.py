@@ -19,7 +19,7 @@ from .columns import NEXT_ROUND, lines
 from .doubts import doubtful
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
-from .matching import matched
+from .matching import matched, worlds_named
 from .nodes import Branch, Call, Loop, Node, Op, Tree, Try
 from .pointing import anchor, call_name, first_in, first_jump, first_op, telling_jump
 from .terms import Continuation, Reader, Terms, TooLarge, Watcher, root_continuation, subtrees
@@ -102,6 +102,8 @@ def _find(
     with contextlib.suppress(TooLarge):
         reader.read(tree, root_continuation())
     quiet = Reader(terms, None, subgroups=subgroups, group_key=group_key, budget=60_000)
+    if finder.candidates:
+        quiet.more_worlds = worlds_named(tree)
     result: list[Divergence] = []
     for candidate in finder.candidates.values():
         place = candidate.node.place

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from itertools import product
 
-from ..values.evaluate import Valuation, rank_constants, rank_dependent
+from ..values.evaluate import Valuation, rank_constants, rank_dependent, world_dependent
 from ..values.value import Place, Value
 from .judged import Candidate, Verdicts
-from .nodes import Tree
-from .terms import Continuation, Reader, Terms
+from .nodes import Branch, Tree
+from .terms import Continuation, Reader, Terms, subtrees
 
 WORLDS = ((2, 2), (3, 3), (4, 2))
 
@@ -31,7 +31,7 @@ def matched(
     by_rank = rank_dependent(condition)
     if not by_rank and not atoms:
         return False
-    worlds = worlds_for(condition)
+    worlds = [*worlds_for(condition), *quiet.more_worlds]
     shared = _shared_conditions(condition) if by_rank else []
     for nodes, k in candidate.chain:
         if len(nodes) <= 1 and nodes and nodes[0] is candidate.node and not by_rank:
@@ -105,14 +105,27 @@ def _is_shared(value: Value) -> bool:
     return not value.taint and value.tag != "const" and not combined
 
 
+def worlds_named(tree: Tree, limit: int = 4) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Larger worlds that conditions on the world size tell apart: their first ranks and the last are asked."""
+    sizes: set[int] = set()
+    stack = [tree]
+    while stack:
+        for node in stack.pop():
+            if isinstance(node, Branch) and world_dependent(node.condition):
+                sizes.update(size for size in rank_constants(node.condition) if size > WORLDS[-1][0])
+            stack.extend(subtrees(node))
+    return [(size, size, (*range(min(size, 4)), size - 1)) for size in sorted(sizes)[:limit]]
+
+
 def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
     """Worlds to read in: the small ones, and one large enough for every rank that the condition names."""
     worlds = [(world, local, tuple(range(world))) for world, local in WORLDS]
     named = sorted(rank_constants(condition))
     if named and named[-1] > WORLDS[-1][0] - 2:
-        world = 2 * ((named[-1] + 3) // 2)
-        near = {0, 1, world - 1, *(n + d for n in named[:4] for d in (-1, 0, 1))}
-        worlds.append((world, 2, tuple(sorted(rank for rank in near if 0 <= rank < world))))
+        even = 2 * ((named[-1] + 3) // 2)
+        for world, local in ((even, 2), (even + 1, even + 1)):
+            near = {0, 1, world - 1, *(n + d for n in named[:4] for d in (-1, 0, 1))}
+            worlds.append((world, local, tuple(sorted(rank for rank in near if 0 <= rank < world))))
     return worlds
 
 

@@ -206,6 +206,7 @@ class Reader:
         self.memo: dict[tuple[int, int], int] = {}
         self.by_valuation: dict[Hashable, Reader] = {}
         self.decided: dict[int, tuple[bool | None, Hashable]] = {}
+        self.more_worlds: list[tuple[int, int, tuple[int, ...]]] = []
 
     def read(self, nodes: Tree, k: Continuation) -> int:
         """The term of a list of nodes followed by a continuation."""

@@ -152,12 +152,23 @@ def truth(value: Value, at: Valuation) -> bool | None:
 
 def rank_dependent(value: Value) -> bool:
     """Whether the rank itself occurs in the value's expression (so that a valuation can decide it)."""
-    if not value.taint:
-        return False
+    return bool(value.taint) and _holds(value, _RANK_TAGS)
+
+
+def world_dependent(value: Value) -> bool:
+    """Whether the world size occurs in the value's expression."""
+    return _holds(value, _WORLD_TAGS)
+
+
+_RANK_TAGS = frozenset({"rank", "local_rank", "node_rank"})
+_WORLD_TAGS = frozenset({"world"})
+
+
+def _holds(value: Value, tags: frozenset[str]) -> bool:
     stack = [value]
     while stack:
         current = stack.pop()
-        if current.tag in ("rank", "local_rank", "node_rank"):
+        if current.tag in tags:
             return True
         if current.tag == "expr":
             stack.extend(current.data[1])
