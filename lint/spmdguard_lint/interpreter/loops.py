@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..traces.nodes import Branch, Call, Jump, Loop, Tree, Yielded
 from ..values.value import (
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
 
 MAX_ROUNDS = 4
+
+
+class Rounds(NamedTuple):
+    """The states before a loop, at its head, and at the end of a round that goes on; how rounds end early."""
+
+    before: State
+    head: State
+    back: State | None
+    loop: LoopFrame
 
 
 def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
@@ -115,7 +124,7 @@ def execute_while(frame: Frame, node: ast.While) -> None:
 
     entered = _entered(frame, node.test)
     nodes, after = run_loop(frame, node, body, is_while=True)
-    back, loop, _ = after
+    back, loop = after.back, after.loop
     if entered and back is not None and loop.ends:
         loop.ends = [back]  # what was before the first round is no way to leave it
     trip = union(*(c.taint for c in conditions[-1:])) if conditions else NO_TAINT
@@ -145,8 +154,8 @@ def _entered(frame: Frame, test: ast.expr) -> bool:
 
 def run_loop(
     frame: Frame, node: ast.AST, body: Callable[[], None], *, is_while: bool = False
-) -> tuple[Tree, tuple[State, LoopFrame, State]]:
-    """Run a loop body to a fixpoint; gives the nodes of the last round, the state before it, and what leaves it."""
+) -> tuple[Tree, Rounds]:
+    """Run a loop body to a fixpoint; gives the nodes of the last round and the states around it."""
     before = entry = frame.live
     label = frame.place(node)
     head = _without_constants(entry, node, label)
@@ -175,7 +184,7 @@ def run_loop(
             del frame.watchers[-1].states[watched + 40 :]
         head = following
     frame.state = back
-    return nodes, (before, loop, head)
+    return nodes, Rounds(before, head, back, loop)
 
 
 _assigned: dict[int, tuple[ast.AST, frozenset[str]]] = {}
@@ -205,14 +214,14 @@ def finish_loop(
     frame: Frame,
     node: Any,
     nodes: Tree,
-    after: tuple[State, LoopFrame, State],
+    after: Rounds,
     trip: Taints,
     text: str,
     iterated: Value | None,
     count: Value | None,
 ) -> None:
     """Join the ways out of a loop, run its else clause and append its node."""
-    before, loop, head = after
+    before, head, _, loop = after
     label = frame.place(node)
     is_while = isinstance(node, ast.While)
     normal: State | None
