@@ -33,7 +33,7 @@ LINT_ROOMS = {
     "analysis": _MEANING | {"interpreter", "rules"},
     "rules": _MEANING | {"interpreter", "analysis"},
     "report": {"model", "source", "rules.registry"},
-    "fixes": _MEANING | {"analysis"},
+    "fixes": _MEANING | {"analysis", "deep_stack"},
     "deep_stack": set(),
     "engine": {"deep_stack", "model", "config", "rules.registry", "source", "names", "analysis", "fixes"},
     "cli": {"model", "config", "rules.registry", "source", "engine", "report", "fixes"},

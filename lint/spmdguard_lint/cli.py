@@ -8,15 +8,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from spmdguard_lint.config import Config, ConfigError, load_config, with_options
 from spmdguard_lint.engine import Analysis, LintResult, StandardInput, lint
 from spmdguard_lint.report.style import Style
+from spmdguard_lint.report.summary import Counts
 from spmdguard_lint.report.write import FORMATS, write_findings, write_statistics, write_summary
 from spmdguard_lint.source.discovery import NoSuchPath
+from spmdguard_lint.source.reading import SourceFile
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 _MAX_WIDTH = 130
@@ -25,17 +28,21 @@ _MAX_WIDTH = 130
 def lint_command(argv: Sequence[str], *, analysis: Analysis | None = None) -> int:
     """Run ``spmdguard lint``; ``analysis`` stands in for the real one in tests of this shell."""
     options = _lint_parser().parse_args(argv)
-    if options.fix or options.unsafe_fixes or options.diff:
-        return _fail("automatic fixes are not available yet; run without --fix, --unsafe-fixes and --diff")
     try:
         config = _config(options)
         if options.show_settings:
             return _show_settings(config)
+        if options.fix or options.diff:
+            return _fix(options, config, analysis)
         result = _run(options, config, analysis)
     except ConfigError as error:
         return _fail(str(error))
     except NoSuchPath as error:
         return _fail(f"no such file or directory: {error}")
+    if options.output_format == "json" and not options.statistics:
+        from spmdguard_lint.fixes.planning import with_fixes
+
+        result = replace(result, findings=with_fixes(result.findings, result.sources))
     _report(result, options)
     return FOUND if result.findings and not options.exit_zero else CLEAN
 
@@ -55,11 +62,14 @@ def rule_command(argv: Sequence[str]) -> int:
         print("\n".join(rule_page.table_lines(registry.all_rules(), style)))
         return CLEAN
     for text in options.code:
-        code = registry.code_of(text)
-        info = registry.rule_for(code) if code else None
-        if info is None:
+        codes = registry.codes_of(text)
+        if not codes:
             return _fail(f"no rule is called `{text}`; `spmdguard rule --all` lists every rule")
-        rule_page.print_page(info, style)
+        if merged := registry.merged_code(text):
+            print(f"{registry.merge_note(merged)}.\n")
+        for code in codes:
+            if (info := registry.rule_for(code)) is not None:
+                rule_page.print_page(info, style)
     return CLEAN
 
 
@@ -68,13 +78,17 @@ def _config(options: argparse.Namespace) -> Config:
     if "-" in options.paths and options.stdin_filename:
         paths.append(options.stdin_filename)
     config = load_config(paths, file=options.config, isolated=options.isolated)
-    return with_options(config, vars(options))
+    config = with_options(config, vars(options))
+    if config.merged:
+        from spmdguard_lint.rules import registry
+
+        for code in config.merged:
+            print(f"spmdguard: note: {registry.merge_note(code)}", file=sys.stderr)
+    return config
 
 
 def _run(options: argparse.Namespace, config: Config, analysis: Analysis | None) -> LintResult:
-    stdin = None
-    if "-" in options.paths:
-        stdin = StandardInput(sys.stdin.buffer.read(), options.stdin_filename or "-")
+    stdin = _standard_input(options)
     paths = [path for path in options.paths if path != "-"]
     if not sys.stderr.isatty() or options.quiet:
         return lint(paths, config, stdin=stdin, analysis=analysis)
@@ -84,8 +98,61 @@ def _run(options: argparse.Namespace, config: Config, analysis: Analysis | None)
         return lint(paths, config, stdin=stdin, progress=progress, analysis=analysis)
 
 
-def _report(result: LintResult, options: argparse.Namespace) -> None:
-    stream = sys.stdout
+def _fix(options: argparse.Namespace, config: Config, analysis: Analysis | None) -> int:
+    """``--fix`` and ``--diff``: fixed text of standard input goes to standard output, its report to the other."""
+    from spmdguard_lint.fixes.applying import fix_project
+    from spmdguard_lint.fixes.outcome import Outcome
+
+    given = _Given(options, config, analysis)
+    fixed = fix_project(given.lint, unsafe=options.unsafe_fixes)
+    outcome = Outcome(fixed, options.diff, given.first_stdin())
+    failures = outcome.deliver(sys.stdout)
+    for text in failures:
+        _fail(f"cannot write {text}")
+    if options.diff:
+        print(outcome.summary(), file=sys.stderr)
+        code = FOUND if fixed.after and not options.exit_zero else CLEAN
+        return FAILED if failures else code
+    assert given.last is not None
+    result = replace(given.last, findings=fixed.findings)
+    _report(
+        result, options, note=outcome.summary(), stream=sys.stderr if "-" in options.paths else sys.stdout
+    )
+    if failures:
+        return FAILED
+    return FOUND if result.findings and not options.exit_zero else CLEAN
+
+
+class _Given:
+    """The run of a command line, again and again with other texts; standard input is read once."""
+
+    def __init__(self, options: argparse.Namespace, config: Config, analysis: Analysis | None) -> None:
+        self.options, self.config, self.analysis = options, config, analysis
+        self.stdin = _standard_input(options)
+        self.last: LintResult | None = None
+        self.sources: Mapping[str, SourceFile] = {}
+
+    def first_stdin(self) -> SourceFile | None:
+        """Standard input as it came."""
+        return self.sources.get(self.stdin.filename) if self.stdin is not None else None
+
+    def lint(self, overlay: Mapping[str, SourceFile]) -> LintResult:
+        paths = [path for path in self.options.paths if path != "-"]
+        self.last = lint(paths, self.config, stdin=self.stdin, analysis=self.analysis, overlay=overlay)
+        self.sources = self.sources or self.last.sources
+        return self.last
+
+
+def _standard_input(options: argparse.Namespace) -> StandardInput | None:
+    if "-" not in options.paths:
+        return None
+    return StandardInput(sys.stdin.buffer.read(), options.stdin_filename or "-")
+
+
+def _report(
+    result: LintResult, options: argparse.Namespace, *, note: str = "", stream: TextIO | None = None
+) -> None:
+    stream = stream or sys.stdout
     style = _style(stream, options.no_color)
     findings = result.findings
     try:
@@ -94,8 +161,10 @@ def _report(result: LintResult, options: argparse.Namespace) -> None:
         else:
             write_findings(findings, result.sources, options.output_format, style, stream.write)
         if not options.quiet:
-            counts = result.num_files, result.num_suppressed
-            write_summary(findings, *counts, options.output_format, style, stream.write)
+            if note and options.output_format in ("full", "concise"):
+                stream.write(note + "\n")
+            counts = Counts(result.num_files, result.num_suppressed, result.num_advice)
+            write_summary(findings, counts, options.output_format, style, stream.write)
         stream.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -129,7 +198,7 @@ def _show_settings(config: Config) -> int:
 
     print(f"# settings from {config.source or 'no file'}")
     for item in fields(config):
-        if item.name not in ("source", "root"):
+        if item.name not in ("source", "root", "merged"):
             print(f"{item.name.replace('_', '-')} = {getattr(config, item.name)!r}")
     return CLEAN
 
@@ -173,8 +242,13 @@ def _lint_parser() -> argparse.ArgumentParser:
     add("--show-settings", action="store_true", help="print the settings that apply to PATH, and end")
     add("--no-color", action="store_true", help="no colours, even on a terminal")
     add("-q", "--quiet", action="store_true", help="print findings only: no summary, no progress bar")
-    for option in ("--fix", "--unsafe-fixes", "--diff"):
-        add(option, action="store_true", help=argparse.SUPPRESS)
+    add("--fix", action="store_true", help="apply the safe fixes, and report what is left")
+    add(
+        "--unsafe-fixes",
+        action="store_true",
+        help="with --fix or --diff: those that change behaviour as well",
+    )
+    add("--diff", action="store_true", help="show what --fix would change, and change nothing")
     return parser
 
 

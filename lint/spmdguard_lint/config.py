@@ -53,6 +53,7 @@ class Config:
     min_certainty: Certainty = "likely"
     respect_gitignore: bool = True
     force_exclude: bool = False
+    merged: tuple[str, ...] = ()
     root: Path = field(default_factory=Path.cwd)
     source: Path | None = None
 
@@ -154,6 +155,7 @@ def parse_config(data: Mapping[str, Any], path: Path) -> Config:
         if key not in _READERS:
             raise ConfigError(f"unknown setting `{key}`", where, _did_you_mean(key, list(_READERS)))
         settings[key.replace("-", "_")] = _READERS[key](value, f"{where}, `{key}`")
+    settings["merged"] = merged_selectors(_table(ours, "lint", str(path)))
     return Config(**settings, root=path.parent.absolute(), source=path)
 
 
@@ -172,12 +174,16 @@ def with_options(config: Config, options: Mapping[str, Any]) -> Config:
         "preview": config.preview or "preview" in given,
         "force_exclude": config.force_exclude or "force_exclude" in given,
         "min_certainty": given.get("min_certainty", config.min_certainty),
+        "merged": tuple(sorted({*config.merged, *merged_selectors(given)})),
     }
     return replace(config, **changes)
 
 
 def selectors(texts: Any, where: str) -> tuple[str, ...]:
-    """Selectors as beginnings of codes; a ``ConfigError`` names the one that picks no rule."""
+    """Selectors as beginnings of codes; a ``ConfigError`` names the one that picks no rule.
+
+    The code of a merged rule picks those that it went to.
+    """
     found: list[str] = []
     for text in _strings(texts, where):
         upper = text.upper()
@@ -185,12 +191,22 @@ def selectors(texts: Any, where: str) -> tuple[str, ...]:
             found.append("")
         elif upper and any(code.startswith(upper) for code in registry.codes()):
             found.append(upper)
-        elif (code := registry.code_of(text)) is not None:
-            found.append(code)
+        elif codes := registry.codes_of(text):
+            found.extend(codes)
         else:
             names = [*registry.codes(), *registry.codes().values()]
             raise ConfigError(f"no rule has the code `{text}`", where, _did_you_mean(text, names))
     return tuple(found)
+
+
+def merged_selectors(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The codes of merged rules that selectors name: they do what is meant, and a note says what that is."""
+    found: set[str] = set()
+    for key in ("select", "ignore", "extend-select", "extend_select"):
+        found.update(code for text in settings.get(key, ()) if (code := registry.merged_code(text)))
+    for texts in settings.get("per-file-ignores", {}).values():
+        found.update(code for text in texts if (code := registry.merged_code(text)))
+    return tuple(sorted(found))
 
 
 def _did_you_mean(word: str, known: list[str]) -> str:

@@ -7,8 +7,9 @@ suppression counts as used whatever is selected. The order of the findings depen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,11 +40,15 @@ class StandardInput:
 
 @dataclass(frozen=True)
 class LintResult:
-    """What a run found. ``sources`` has the text of every file that was read, by displayed name."""
+    """What a run found. ``sources`` has the text of every file that was read, by displayed name.
+
+    ``num_advice`` counts, by code, findings that would show if their rule were selected by name.
+    """
 
     findings: tuple[Finding, ...]
     num_files: int
     num_suppressed: int = 0
+    num_advice: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, SourceFile] = field(default_factory=dict, repr=False)
 
 
@@ -54,9 +59,15 @@ def lint(
     stdin: StandardInput | None = None,
     progress: Progress | None = None,
     analysis: Analysis | None = None,
+    overlay: Mapping[str, SourceFile] | None = None,
 ) -> LintResult:
-    """Lint the files at and below ``paths``; raise ``NoSuchPath`` for a path that does not exist."""
+    """Lint the files at and below ``paths``; raise ``NoSuchPath`` for a path that does not exist.
+
+    ``overlay`` holds texts to read in place of those on disk, by displayed name.
+    """
     sources, findings = _read(paths, config, stdin, progress)
+    if overlay:
+        sources = [overlay.get(source.filename, source) for source in sources]
     num_files = len(sources) + len(findings)
     findings.extend(with_deep_stack(lambda: _analyse(sources, config, progress, analysis)))
     by_name = {source.filename: source for source in sources}
@@ -66,7 +77,8 @@ def lint(
     of_comments = [finding for source in sources for finding in _comment_findings(source, used, config)]
     kept.extend(_apply_suppressions(of_comments, by_name, set()))
     chosen = {finding for finding in kept if _is_reported(finding, config)}
-    return LintResult(tuple(sorted(chosen, key=_order)), num_files, num_suppressed, by_name)
+    advice = Counter(finding.code for finding in set(kept) - chosen if _is_quiet(finding, config))
+    return LintResult(tuple(sorted(chosen, key=_order)), num_files, num_suppressed, advice, by_name)
 
 
 def _read(
@@ -166,7 +178,8 @@ def _apply_suppressions(
         filename, row = finding.site.filename, finding.site.start.row
         source = sources.get(filename)
         suppressions = source.comments.suppressions if source else ()
-        silencing = [s for s in suppressions if s.covers(row, finding.code, finding.name)]
+        names = [(finding.code, finding.name), *registry.merged_into(finding.code)] if suppressions else []
+        silencing = [s for s in suppressions if any(s.covers(row, code, name) for code, name in names)]
         used.update((filename, suppression, finding.code) for suppression in silencing)
         if not silencing:
             kept.append(finding)
@@ -184,11 +197,13 @@ def _comment_findings(source: SourceFile, used: set[Use], config: Config) -> Ite
     for suppression in source.comments.suppressions:
         site = _span(source, suppression)
         for name in suppression.codes:
-            code = registry.code_of(name)
-            if code is None:
+            codes = registry.codes_of(name)
+            if not codes:
                 yield _meta("SPG902", f"`{name}` is no rule", _nearest(name), site)
-            elif (source.filename, suppression, code) not in used and _was_looked_for(code, config):
-                message = f"this comment silences no {code} ({registry.codes()[code]})"
+            elif not any((source.filename, suppression, code) in used for code in codes) and all(
+                _was_looked_for(code, config) for code in codes
+            ):
+                message = f"this comment silences no {registry.title(name)}"
                 yield _meta("SPG901", message, "remove the comment, or the code from it", site)
         is_bare = not (suppression.codes or suppression.noqa)
         if is_bare and not any((source.filename, suppression, code) in used for code in registry.codes()):
@@ -229,6 +244,13 @@ def _is_reported(finding: Finding, config: Config) -> bool:
     if finding.severity == "info" and not config.is_named(finding.code):
         return False
     return config.shows(finding.certainty) or finding.code in registry.ALWAYS_REPORTED
+
+
+def _is_quiet(finding: Finding, config: Config) -> bool:
+    """Whether only its severity keeps a finding from being reported: advice, which a rule's own code selects."""
+    if finding.severity != "info" or finding.code in registry.ALWAYS_REPORTED:
+        return False
+    return _is_reported(replace(finding, severity="warning"), config)
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:

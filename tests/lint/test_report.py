@@ -16,7 +16,7 @@ from spmdguard_lint.report.columns import columns
 from spmdguard_lint.report.full import full
 from spmdguard_lint.report.plain import as_dict, github
 from spmdguard_lint.report.style import Style, num_cells, printable, wrapped
-from spmdguard_lint.report.summary import summary
+from spmdguard_lint.report.summary import Counts, summary
 from spmdguard_lint.source.reading import decode_source
 
 TRAIN = """\
@@ -233,10 +233,10 @@ def test_github_commands_are_escaped():
 def test_summary_counts():
     """The last line counts findings by severity, and files, in words."""
     plain = Style()
-    assert summary([], 1, 0, plain) == "No findings: 1 file checked."
+    assert summary([], Counts(1), plain) == "No findings: 1 file checked."
     found = [finding(), finding(severity="warning"), finding(severity="warning", site=site(1, 1, 2, "b.py"))]
     expected = "Found 1 error, 2 warnings in 2 files; 1,200 files checked, 3 suppressed."
-    assert summary(found, 1200, 3, plain) == expected
+    assert summary(found, Counts(1200, 3), plain) == expected
 
 
 def test_text_from_files_cannot_control_the_terminal():

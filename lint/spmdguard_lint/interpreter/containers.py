@@ -8,6 +8,7 @@ from typing import Any
 from ..values.value import (
     NO_TAINT,
     NONE,
+    OF_A_SET,
     Place,
     Taint,
     Taints,
@@ -280,7 +281,7 @@ def symbol_if_many(frame: Frame, container: Value, item: Value, place: Any) -> V
 def _unordered(value: Value, place: Any) -> Value:
     if _integral(value):
         return symbol(("element", place), value.taint)
-    taint = Taint("order", place, "iteration order of a set")
+    taint = Taint("order", place, OF_A_SET)
     return symbol(("element", place), union(value.taint, frozenset({taint})))
 
 

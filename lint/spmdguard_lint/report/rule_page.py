@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spmdguard_lint.model import RuleInfo
 from spmdguard_lint.report.style import Style
+from spmdguard_lint.rules import registry
 
 _FAMILIES = {
     "1": "Reachability: not every rank reaches the collective",
@@ -25,7 +26,7 @@ _NOTICE = (
 
 def print_page(info: RuleInfo, style: Style) -> None:
     """The page, set for the terminal where there is one, else as Markdown."""
-    facts = f"{info.severity}, {info.status}"
+    facts = f"{info.severity}, {info.status}" + (f", {info.fix} fix" if info.fix else "")
     if not style.colour:
         print(f"{info.page.rstrip()}\n\n{facts}")
         return
@@ -49,6 +50,8 @@ def table_lines(rules: Sequence[RuleInfo], style: Style) -> list[str]:
         severity = style.paint(f"{info.severity:<7}", info.severity)
         preview = "" if info.status == "stable" else style.paint("  preview", "dim")
         lines.append(f"  {info.code}  {info.name:<{widest}}  {severity}{preview}")
+    lines += ["", style.paint("Merged into others", "bold")]
+    lines += [f"  - {registry.merge_note(code)}" for code in registry.MERGED]
     return lines[1:]
 
 
@@ -72,7 +75,8 @@ def write_documents(rules: Sequence[RuleInfo], folder: Path) -> list[Path]:
 
 def _document(info: RuleInfo) -> str:
     title, _, rest = info.page.partition("\n")
-    facts = f"Severity: **{info.severity}** · Status: **{info.status}** · [All rules](index.md)"
+    fix = f" · Fix: **{info.fix}**" if info.fix else ""
+    facts = f"Severity: **{info.severity}** · Status: **{info.status}**{fix} · [All rules](index.md)"
     return f"{_NOTICE}{title}\n\n{facts}\n{rest.rstrip()}\n"
 
 
@@ -89,4 +93,13 @@ def _index(rules: Sequence[RuleInfo]) -> str:
         lines.append(
             f"| [{info.code}]({info.code}.md) | {info.name}{preview} | {info.severity} | {summary} |"
         )
+    lines += [
+        "",
+        "## Merged into others",
+        "",
+        "Their codes are understood in settings, options and comments.",
+        "",
+    ]
+    for code, (name, targets) in registry.MERGED.items():
+        lines.append(f"- {code}, {name}: reported as {' and '.join(targets)}")
     return "\n".join(lines) + "\n"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from spmdguard_lint.model import Finding, Severity
 from spmdguard_lint.report.style import Style
@@ -12,17 +13,41 @@ from spmdguard_lint.rules import registry
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
-def summary(findings: Sequence[Finding], num_files: int, num_suppressed: int, style: Style) -> str:
+@dataclass(frozen=True)
+class Counts:
+    """What a run counted besides its findings; ``num_advice`` by code, what only a selection by name shows."""
+
+    num_files: int
+    num_suppressed: int = 0
+    num_advice: Mapping[str, int] = field(default_factory=dict)
+
+
+def notes(findings: Sequence[Finding], counts: Counts) -> Iterator[str]:
+    """What there is besides: advice that is not shown, and fixes that there may be."""
+    if counts.num_advice:
+        listed = ", ".join(
+            f"{num:,} {registry.title(code)}" for code, num in sorted(counts.num_advice.items())
+        )
+        selected = ",".join(sorted(counts.num_advice))
+        yield f"Not shown, because it is advice: {listed}; `--extend-select {selected}` shows it."
+    rules = [registry.rule_for(finding.code) for finding in findings]
+    kinds = Counter(info.fix for info in rules if info is not None and info.fix is not None)
+    if kinds:
+        option = " ".join(["--diff", *(["--unsafe-fixes"] if kinds["unsafe"] else [])])
+        yield f"{_count(kinds.total(), 'finding')} may have a fix: `{option}` shows it."
+
+
+def summary(findings: Sequence[Finding], counts: Counts, style: Style) -> str:
     """What was found, in how many files."""
-    looked = f"{_count(num_files, 'file')} checked"
-    silenced = f", {num_suppressed:,} suppressed" if num_suppressed else ""
+    looked = f"{_count(counts.num_files, 'file')} checked"
+    silenced = f", {counts.num_suppressed:,} suppressed" if counts.num_suppressed else ""
     if not findings:
         return style.paint(f"No findings: {looked}{silenced}.", "green", "bold")
-    counts = Counter(finding.severity for finding in findings)
+    severities = Counter(finding.severity for finding in findings)
     shown = [
-        style.paint(_count(counts[severity], severity), severity, "bold")
+        style.paint(_count(severities[severity], severity), severity, "bold")
         for severity in _SEVERITIES
-        if counts[severity]
+        if severities[severity]
     ]
     num_hit = len({finding.site.filename for finding in findings})
     return f"Found {', '.join(shown)} in {_count(num_hit, 'file')}; {looked}{silenced}."

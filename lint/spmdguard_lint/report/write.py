@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from spmdguard_lint.model import Finding
 from spmdguard_lint.report.style import Style
-from spmdguard_lint.report.summary import statistics, statistics_lines, summary
+from spmdguard_lint.report.summary import Counts, notes, statistics, statistics_lines, summary
 from spmdguard_lint.source.reading import SourceFile
 
 FORMATS = ("full", "concise", "json", "github")
@@ -51,13 +51,10 @@ def write_statistics(findings: Sequence[Finding], output_format: str, style: Sty
 
 
 def write_summary(
-    findings: Sequence[Finding],
-    num_files: int,
-    num_suppressed: int,
-    output_format: str,
-    style: Style,
-    write: Write,
+    findings: Sequence[Finding], counts: Counts, output_format: str, style: Style, write: Write
 ) -> None:
-    """The last line; formats for machines have none."""
+    """The last lines; formats for machines have none."""
     if output_format in ("full", "concise"):
-        write(summary(findings, num_files, num_suppressed, style) + "\n")
+        for line in notes(findings, counts):
+            write(style.paint(line, "dim") + "\n")
+        write(summary(findings, counts, style) + "\n")

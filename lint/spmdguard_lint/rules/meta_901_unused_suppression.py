@@ -24,7 +24,8 @@ is kept. A bare `# noqa`, which speaks to other linters too, is never reported. 
 project are linted, a finding that needs the other files is not seen, and its suppression looks unused.
 
 ## Fix safety
-Removing the comment changes no behaviour. There is no automatic fix yet.
+Safe: comments do nothing. Our own comment is removed, or the unused code from it; a `# noqa`, which other linters may
+read, is left to the author.
 
 ## References
 - The same rule elsewhere: ruff's `unused-noqa` (RUF100), mypy's `--warn-unused-ignores`
@@ -32,4 +33,6 @@ Removing the comment changes no behaviour. There is no automatic fix yet.
 
 from spmdguard_lint.rules.registry import rule
 
-RULE = rule(code="SPG901", name="unused-suppression", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG901", name="unused-suppression", severity="warning", status="stable", page=__doc__, fix="safe"
+)

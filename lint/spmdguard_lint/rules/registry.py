@@ -23,6 +23,12 @@ Check = Callable[[Any], Iterable[Finding]]
 URL_BASE = "https://github.com/spmdguard/spmdguard/blob/main/docs/rules/"
 ALWAYS_REPORTED = frozenset({"SPG903", "SPG904"})
 
+# Rules that users could not tell apart from others: code -> (name, the rules that report it now).
+MERGED: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "SPG502": ("collective-save-on-main-only", ("SPG101", "SPG104")),
+    "SPG604": ("barrier-on-emergency-path", ("SPG206",)),
+}
+
 _RULE_FILE = re.compile(r"(?:spg|meta_)(\d{3})_(\w+)$")
 _CODE = re.compile(r"SPG\d{3}$")
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*$")
@@ -89,6 +95,39 @@ def code_of(text: str) -> str | None:
     if text.upper() in codes():
         return text.upper()
     return next((code for code, name in codes().items() if name == text), None)
+
+
+def codes_of(text: str) -> tuple[str, ...]:
+    """The codes meant by ``text``: its own, or those that a merged rule went to; empty where there is none."""
+    merged = merged_code(text)
+    if merged is not None:
+        return MERGED[merged][1]
+    code = code_of(text)
+    return (code,) if code is not None else ()
+
+
+def merged_code(text: str) -> str | None:
+    """The code of the merged rule that ``text`` names by code or name."""
+    if text.upper() in MERGED:
+        return text.upper()
+    return next((code for code, (name, _) in MERGED.items() if name == text), None)
+
+
+def merged_into(code: str) -> Iterator[tuple[str, str]]:
+    """Code and name of the merged rules that the rule ``code`` reports now."""
+    return ((merged, name) for merged, (name, targets) in MERGED.items() if code in targets)
+
+
+def title(text: str) -> str:
+    """Code and name of the rule meant by ``text``, as messages name it."""
+    code = merged_code(text) or code_of(text) or text
+    return f"{code} ({MERGED[code][0] if code in MERGED else codes()[code]})"
+
+
+def merge_note(code: str) -> str:
+    """Where a merged rule went, in one sentence."""
+    name, targets = MERGED[code]
+    return f"{code} ({name}) is reported as {' and '.join(targets)}"
 
 
 def url_of(code: str) -> str:

@@ -45,10 +45,14 @@ function under `collectives` in the settings. Sub-groups are judged only where m
 can be compared; otherwise the finding is of certainty `possible` and not shown by default.
 
 ## Fix safety
-Moving the collective behind the branch is unsafe where the branch also guards values that it uses. There
-is no automatic fix for it yet.
+Unsafe: every rank makes the call then, with all that it does besides. The fix moves the statement behind or before
+the branch, splits the branch around it, or evaluates the collective before the branch into a new name. There is
+none where the call uses what the branch makes, stands in a loop or a nested branch of the arm, or where the arm
+leaves before it.
 
 ## References
+- SPG502 (collective-save-on-main-only) is reported here: a sharded save that one rank makes alone is a collective
+  in its branch, seen directly (SPG101) or behind a call (SPG104)
 - [Chapter on collective operations,
   torch.distributed](https://docs.pytorch.org/docs/stable/distributed.html)
 - PARCOACH: E. Saillard, P. Carribault and D. Barthou, "Combining static and dynamic validation of MPI
@@ -68,7 +72,14 @@ from .support_claims import claimed, where
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG101", name="collective-in-rank-branch", severity="error", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG101",
+    name="collective-in-rank-branch",
+    severity="error",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
+)
 HELP = "call it on every rank, and keep only this rank's own work inside the branch"
 
 

@@ -61,7 +61,10 @@ decided by the clock, the file system, a random number, the environment or a sig
 to SPG308 instead; a `raise` by SPG205.
 
 ## Fix safety
-No fix: whether ranks should agree on the exit or contribute a neutral value is the author's choice.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
+`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
+wants to. Other forms have no fix: whether ranks should agree on the
+exit or contribute a neutral value is the author's choice.
 
 ## References
 - [NVIDIA-NeMo/Automodel#2468](https://github.com/NVIDIA-NeMo/Automodel/pull/2468): a micro-batch skipped
@@ -82,7 +85,14 @@ from .support_claims import awaited, claimed, leaving, where
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG102", name="early-exit-past-collective", severity="error", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG102",
+    name="early-exit-past-collective",
+    severity="error",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
+)
 HELP = "let every rank come to the collective, or agree on the exit first (`sync_should_stop`)"
 
 

@@ -46,9 +46,12 @@ kept in containers, as far as their targets can be told from the source. A targe
 (a plug-in, a registry filled by string) is not followed.
 
 ## Fix safety
-No fix: moving the call out of the branch also moves what else the function does.
+Unsafe: moving the call out of the branch also moves what else the function does. The fix moves the statement, or
+evaluates the call before the branch into a new name and uses that inside; see SPG101 for when there is none.
 
 ## References
+- SPG502 (collective-save-on-main-only) is reported here: a sharded save that one rank makes alone is a collective
+  in its branch, seen directly (SPG101) or behind a call (SPG104)
 - [talmolab/sleap-nn#476](https://github.com/talmolab/sleap-nn/pull/476): a property that reduces, read
   under `is_global_zero`
 - SPG101, the same with the collective in plain sight
@@ -67,7 +70,14 @@ from .support_claims import claimed, where
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG104", name="collective-through-call", severity="error", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG104",
+    name="collective-through-call",
+    severity="error",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
+)
 HELP = "make the call on every rank and use its result inside the branch"
 
 

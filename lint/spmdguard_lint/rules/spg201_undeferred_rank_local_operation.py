@@ -41,7 +41,9 @@ is selected by name. An operation inside a `try` that catches its errors is take
 what runs before the first collective.
 
 ## Fix safety
-No fix.
+Unsafe: after an error the rank goes on, where before it left. The fix puts the statements into
+`with deferring("..."):`. There is none where something later needs what they assign, where they return, or where
+the project does not use spmdguard: an error that is kept must also be asked for.
 
 ## References
 - `spmdguard.rank_local`, `spmdguard.try_or_defer`, `spmdguard.deferring`
@@ -71,6 +73,7 @@ RULE = rule(
     severity="warning",
     status="stable",
     page=__doc__,
+    fix="unsafe",
 )
 _OWN = frozenset({"sync-stop", "raise-if-deferred", "deferred-error", "defer-error", "defer"})
 _SETUP = frozenset({"init_process_group", "DistributedDataParallel", "broadcast_object_list", "handshake"})
@@ -137,4 +140,5 @@ class _Regions(Walk):
                 "keep its error for later: `@rank_local`, `try_or_defer` or `with deferring(...)`",
                 steps=steps,
                 where=where,
+                marks=[("call", node) for node in sorted(nodes, key=lambda node: node.place)],
             )

@@ -46,7 +46,8 @@ them, or with the `yield` of a context manager between them. Work between the ba
 is not told apart from work that can.
 
 ## Fix safety
-Wrapping the work in try and finally is safe. There is no automatic fix for it yet.
+Safe: without an error the same happens as before. Where the work may `return`, `break` or `continue`, the fix is
+unsafe, because the barrier is then met on that way too.
 
 ## References
 - `accelerate.PartialState.main_process_first` releases the others in `finally`
@@ -68,7 +69,12 @@ if TYPE_CHECKING:
     from ..analysis import Analysis, Root
 
 RULE = rule(
-    code="SPG204", name="rank-zero-first-without-finally", severity="warning", status="stable", page=__doc__
+    code="SPG204",
+    name="rank-zero-first-without-finally",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+    fix="safe",
 )
 HELP = "put the second barrier into `finally`, or use `main_process_first()`"
 
@@ -79,13 +85,14 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if not root.contents.by_rank or not root.contents.ops:
             continue
         for tree, path in blocks(root.tree):
-            for first, second, work in _pairs(root, tree):
+            for (opening, first), (closing, second), work in _pairs(root, tree):
                 message = (
                     f"`{second.text}` is skipped when {work} raises on the rank that goes first; "
                     f"the others wait in `{first.text}`"
                 )
                 calls = Step(second, path).calls
-                yield finding_at(RULE, second, message, HELP, calls=calls)
+                marks = (("first", opening), ("second", closing))
+                yield finding_at(RULE, second, message, HELP, calls=calls, marks=marks)
 
 
 def blocks(
@@ -98,7 +105,7 @@ def blocks(
             yield from blocks(child, (*path, (node, part)))
 
 
-def _pairs(root: Root, tree: Tree) -> Iterator[tuple[Op, Op, str]]:
+def _pairs(root: Root, tree: Tree) -> Iterator[tuple[tuple[Branch, Op], tuple[Branch, Op], str]]:
     waiting: tuple[int, Branch, Op] | None = None
     for position, node in enumerate(tree):
         barrier = _guarded_barrier(node)
@@ -109,7 +116,7 @@ def _pairs(root: Root, tree: Tree) -> Iterator[tuple[Op, Op, str]]:
             between = tree[waiting[0] + 1 : position]
             work = _work(root, between, waiting[2], op)
             if work:
-                yield waiting[2], op, work
+                yield waiting[1:], (branch, op), work
             waiting = None
         else:
             waiting = (position, branch, op)

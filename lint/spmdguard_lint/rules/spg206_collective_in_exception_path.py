@@ -45,14 +45,16 @@ is right: every rank comes there, failed or not. So is a handler whose collectiv
 well.
 
 ## Fix safety
-No fix: the collective belongs behind the try statement, but what else the block does may not.
+An operation in a `finally` block is moved behind the `try` statement, where nothing but an exception skips what
+follows. Safe for the last statement of the block; unsafe for others, which then run later than their
+successors. An operation in an `except` clause has no fix.
 
 ## References
 - [pytorch/torchtitan#1342](https://github.com/pytorch/torchtitan/pull/1342): `destroy_process_group` in
   `finally` blocks after a failure on some ranks
 - [pytorch/pytorch#75097](https://github.com/pytorch/pytorch/issues/75097): the same outside of an
   exception path
-- SPG604, the same for a barrier on the emergency path of a guarded run
+- SPG604 (barrier-on-emergency-path) is this rule: a barrier behind a failure is no less one in a guarded run
 """
 
 from __future__ import annotations
@@ -73,7 +75,12 @@ if TYPE_CHECKING:
     from ..traces.divergence import Divergence
 
 RULE = rule(
-    code="SPG206", name="collective-in-exception-path", severity="error", status="stable", page=__doc__
+    code="SPG206",
+    name="collective-in-exception-path",
+    severity="error",
+    status="stable",
+    page=__doc__,
+    fix="safe",
 )
 HELP = "move it behind the `try`: on the way out of an error a rank waits for no other"
 
@@ -117,7 +124,9 @@ def _in_finally(step: Step, node: Try) -> Iterator[Finding]:
                 f"while the others wait in `{awaited.text}`"
             )
             where = shown(inner)
-            yield finding_at(RULE, where, message, HELP, calls=[*step.calls, *inner.calls], reached=op)
+            calls = [*step.calls, *inner.calls]
+            met = [("operation", shown(other)) for other in steps(node.final) if isinstance(other.node, Op)]
+            yield finding_at(RULE, where, message, HELP, calls=calls, reached=op, marks=met)
         return
 
 

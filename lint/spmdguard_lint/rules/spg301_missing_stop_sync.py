@@ -50,7 +50,9 @@ and uses the answer; that the answer is used to leave the loop is not proved whe
 objects.
 
 ## Fix safety
-No fix.
+Unsafe: it adds a collective to every round. The fix ends the loop's body with `if sync_should_stop(): break`, and asks
+again behind the loop in each loop around it in the same function; a loop in a caller is SPG307's. An exit that
+one rank's own error decides gets `sync_should_stop(...)` around its condition.
 
 ## References
 - `spmdguard.sync_should_stop`
@@ -78,7 +80,9 @@ if TYPE_CHECKING:
     from ..model import Finding
     from ..traces.divergence import Divergence
 
-RULE = rule(code="SPG301", name="missing-stop-sync", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG301", name="missing-stop-sync", severity="warning", status="stable", page=__doc__, fix="unsafe"
+)
 HELP = "end the step with `if sync_should_stop(has_deferred_error()): break`"
 
 

@@ -54,7 +54,9 @@ only printed or logged do not matter. A deadline that is checked by a `while` lo
 well.
 
 ## Fix safety
-No fix: sharing the decision costs a collective.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
+`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
+wants to. Other forms have no fix.
 
 ## References
 - `spmdguard.sync_should_stop(time_is_up)` shares a deadline at the end of a step
@@ -73,7 +75,14 @@ from .support_claims import claimed, decided
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG302", name="time-dependent-branch", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG302",
+    name="time-dependent-branch",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
+)
 HELP = "let rank 0 read the clock and broadcast the decision, or count steps"
 
 

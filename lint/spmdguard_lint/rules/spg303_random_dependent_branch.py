@@ -47,7 +47,9 @@ of the program that the analysis follows. That all ranks draw equally often from
 where another rule sees the branch.
 
 ## Fix safety
-No fix.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
+`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
+wants to. Other forms have no fix.
 
 ## References
 - [Reproducibility, PyTorch notes](https://docs.pytorch.org/docs/stable/notes/randomness.html)
@@ -66,7 +68,14 @@ from .support_claims import claimed, decided
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG303", name="random-dependent-branch", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG303",
+    name="random-dependent-branch",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
+)
 HELP = "draw from a generator with the same seed on every rank, or broadcast the draw"
 
 

@@ -47,7 +47,9 @@ reported too: nothing in the code says so. Mark the assignment with `# spmdguard
 with `# spmdguard: ignore[SPG304] -- reason`.
 
 ## Fix safety
-No fix.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
+`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
+wants to. Other forms have no fix.
 
 ## References
 - [NFS attribute caching, nfs(5)](https://man7.org/linux/man-pages/man5/nfs.5.html)
@@ -68,7 +70,12 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
 
 RULE = rule(
-    code="SPG304", name="filesystem-dependent-branch", severity="warning", status="stable", page=__doc__
+    code="SPG304",
+    name="filesystem-dependent-branch",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
 )
 HELP = "let rank 0 look and broadcast what it saw, or all_reduce the answers"
 

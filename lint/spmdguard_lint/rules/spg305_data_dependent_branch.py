@@ -39,7 +39,7 @@ Nothing in the code proves that the values differ, only that nothing makes them 
 under such a condition are SPG102, a `raise` is SPG205.
 
 ## Fix safety
-No fix.
+No fix: what a rank without data contributes is the author's choice.
 
 ## References
 -
@@ -60,7 +60,13 @@ from .support_claims import claimed, decided
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG305", name="data-dependent-branch", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG305",
+    name="data-dependent-branch",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+)
 HELP = "call the collective on every rank, with an empty contribution where there is no data"
 
 

@@ -42,7 +42,9 @@ Environment variables that a launcher sets to the same value for every process a
 only those known to differ (ranks, host names) are not.
 
 ## Fix safety
-No fix.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
+`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
+wants to. Other forms have no fix.
 
 ## References
 - [torchrun: environment
@@ -63,7 +65,12 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
 
 RULE = rule(
-    code="SPG306", name="environment-dependent-branch", severity="warning", status="stable", page=__doc__
+    code="SPG306",
+    name="environment-dependent-branch",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
 )
 HELP = "decide on one rank and broadcast the decision"
 

@@ -55,7 +55,8 @@ A verdict that is kept in a list, a file or another object's method is taken for
 outer loop tests something that is computed from it.
 
 ## Fix safety
-No fix.
+Unsafe: it adds a collective to every round of the outer loop, `if sync_should_stop(): break` behind the inner loop or
+the call that holds it.
 
 ## References
 - `spmdguard.sync_should_stop`
@@ -71,7 +72,7 @@ from spmdguard_lint.rules.registry import rule
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Fallible, Jump, Loop, Node, Op
 from ..traces.sequence import Walk
-from ..traces.where import Where, around
+from ..traces.where import Where, around, calls_of
 from ..values.evaluate import Valuation, truth
 from ..values.value import Place
 from .support_events import comes_from, finding, is_loop, reading
@@ -80,7 +81,9 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
 
-RULE = rule(code="SPG307", name="stop-not-propagated", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG307", name="stop-not-propagated", severity="warning", status="stable", page=__doc__, fix="unsafe"
+)
 
 
 class Stopped(NamedTuple):
@@ -163,4 +166,5 @@ class _Stops(Walk):
                 (outer.place, f"`{outer.text}` starts its next round all the same"),
             ],
             where=self.ways.get(stop.asked),
+            marks=[("outer", outer), *(("call", call) for call in calls_of(self.ways.get(stop.asked)))],
         )

@@ -61,7 +61,9 @@ Handlers are known where they are installed by `signal.signal` with a function o
 another library's handler sets are known only for the libraries in the fact tables.
 
 ## Fix safety
-No fix yet.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
+`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
+wants to. Other forms have no fix.
 
 ## References
 - `spmdguard.sync_should_stop(stop)` shares the flag at the end of a step
@@ -81,7 +83,14 @@ from .support_claims import claimed, decided
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-RULE = rule(code="SPG308", name="unsynced-signal-stop", severity="warning", status="stable", page=__doc__)
+RULE = rule(
+    code="SPG308",
+    name="unsynced-signal-stop",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+    fix="unsafe",
+)
 HELP = "all_reduce the flag (MAX), or pass it to `sync_should_stop`, before acting on it"
 
 

@@ -39,7 +39,8 @@ are numbers. A dict keeps the order in which it was filled; where that was the o
 only for dict comprehensions. `set.pop()` is not looked at.
 
 ## Fix safety
-`sorted(...)` around the set is safe for items that can be compared. There is no automatic fix for it yet.
+`sorted(...)` around the set is safe for literal sets of strings or of numbers. For other sets it is unsafe: items that
+cannot be compared raise. The order of completion, and sets behind a function of their own, have no fix.
 
 ## References
 - [`object.__hash__`: hashes are salted](https://docs.python.org/3/reference/datamodel.html#object.__hash__)
@@ -53,7 +54,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
-from ..traces.nodes import Loop, Op
+from ..traces.nodes import Loop, Node, Op
+from ..values.value import OF_A_SET
 from .registry import rule
 from .support import from_divergence
 from .support_claims import claimed, decided
@@ -63,7 +65,12 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
 
 RULE = rule(
-    code="SPG403", name="unordered-collective-iteration", severity="error", status="stable", page=__doc__
+    code="SPG403",
+    name="unordered-collective-iteration",
+    severity="error",
+    status="stable",
+    page=__doc__,
+    fix="safe",
 )
 HELP = "iterate in an order that all ranks share: `sorted(...)` around the set"
 
@@ -84,7 +91,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 f"`{node.text}` takes its items in an order that differs between ranks, "
                 f"and calls `{op.text}` for each"
             )
-            yield finding_at(RULE, op, message, HELP, taints=node.order[:1], calls=step.calls)
+            marks = [("loop", node), *(("set", Node(t.place)) for t in node.order[:1] if t.text == OF_A_SET)]
+            yield finding_at(RULE, op, message, HELP, taints=node.order[:1], calls=step.calls, marks=marks)
     for divergence in claimed(analysis.divergences, RULE.code):
         yield from_divergence(
             RULE, divergence, decided(divergence, "an order that differs between ranks"), HELP

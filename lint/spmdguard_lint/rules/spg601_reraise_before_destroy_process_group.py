@@ -36,7 +36,8 @@ A stored exception is recognised where it was bound by an `except` clause of the
 comes out of a queue is not. What a library does after your function returns is not seen.
 
 ## Fix safety
-No fix.
+Safe where only calls stand between the raise and the destruction: without an error the raise has no effect, wherever
+it stands. Unsafe where other statements stand between. No fix where the group is destroyed in another function.
 
 ## References
 - The order of a run: `docs/concepts.md`
@@ -46,6 +47,7 @@ No fix.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
@@ -53,7 +55,9 @@ from spmdguard_lint.rules.registry import rule
 from ..traces.contents import raises_kept
 from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op
 from ..traces.sequence import Walk
-from ..traces.where import Where, in_handler
+from ..traces.where import Where, calls_of, in_handler
+from ..values.value import Place
+from .support import site
 from .support_events import counts, finding, is_default_group, reading
 
 if TYPE_CHECKING:
@@ -66,6 +70,7 @@ RULE = rule(
     severity="error",
     status="stable",
     page=__doc__,
+    fix="safe",
 )
 
 _ALIVE: Hashable = frozenset()
@@ -79,7 +84,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if contents.ops and ("raise-if-deferred" in contents.events or contents.raises_kept):
             walk = _Raises()
             walk.run(root.tree, _ALIVE)
-            yield from walk.found.values()
+            marks = tuple(("destroy", site(place)) for place in sorted(walk.destroyed))
+            yield from (replace(found, marks=marks) for found in walk.found.values())
 
 
 class _Raises(Walk):
@@ -89,6 +95,7 @@ class _Raises(Walk):
         super().__init__()
         self.found: dict[Node, Finding] = {}
         self.ways: dict[Node, Where | None] = {}
+        self.destroyed: set[Place] = set()
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Event) and node.name == "raise-if-deferred":
@@ -97,6 +104,8 @@ class _Raises(Walk):
             return state
         if node.name == "init_process_group":
             return _ALIVE
+        if node.name == "destroy_process_group" and is_default_group(node):
+            self.destroyed.update((node.place, *(call.place for call in calls_of(where))))
         if isinstance(state, frozenset):
             for raised in state:
                 self._report(raised, node)

@@ -49,7 +49,7 @@ or `spmdguard.run(train)`, which writes the error first and bounds the teardown.
 Destruction in a `finally` block is reported as SPG206 where a rank may come there alone.
 
 ## Fix safety
-No fix.
+Safe: `with suppress(Exception):` around the call acts only where an error is on its way already.
 
 ## References
 - https://docs.pytorch.org/docs/stable/distributed.html#shutdown
@@ -77,7 +77,12 @@ if TYPE_CHECKING:
     from ..values.value import Value
 
 RULE = rule(
-    code="SPG605", name="unsuppressed-destroy-in-handler", severity="warning", status="stable", page=__doc__
+    code="SPG605",
+    name="unsuppressed-destroy-in-handler",
+    severity="warning",
+    status="stable",
+    page=__doc__,
+    fix="safe",
 )
 
 

@@ -37,7 +37,7 @@ def main():
 The order is judged inside one block of statements. Variables set by a shell or a launcher are not seen.
 
 ## Fix safety
-No fix.
+Safe for a renamed variable: the same value under the new name. A variable that is set too late has no fix.
 
 ## References
 - https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html
@@ -66,6 +66,7 @@ RULE = rule(
     severity="warning",
     status="stable",
     page=__doc__,
+    fix="safe",
 )
 RENAMED = frozenset(
     {

@@ -78,6 +78,7 @@ def from_divergence(
         trail=trail(divergence),
         diverging=divergence.diverging,
         others=divergence.others,
+        marks=(("condition", site(divergence.condition_place)),),
     )
 
 

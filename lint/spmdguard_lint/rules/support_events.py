@@ -38,6 +38,7 @@ def finding(
     where: Where | None = None,
     diverging: tuple[str, ...] = (),
     others: tuple[str, ...] = (),
+    marks: Iterable[tuple[str, Node]] = (),
 ) -> Finding:
     """A finding at a node, with the calls that lead there at the end of its trail."""
     trail = [TrailStep(site(place), text) for place, text in steps]
@@ -53,6 +54,7 @@ def finding(
         trail=tuple(trail),
         diverging=diverging,
         others=others,
+        marks=tuple((name, site(marked.place)) for name, marked in marks),
     )
 
 

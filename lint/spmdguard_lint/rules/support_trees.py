@@ -119,6 +119,7 @@ def finding_at(
     reached: Node | None = None,
     diverging: tuple[str, ...] = (),
     others: tuple[str, ...] = (),
+    marks: Iterable[tuple[str, Node]] = (),
 ) -> Finding:
     """A finding at a node; the trail names the sources, then the calls, then the operation reached."""
     trail = [TrailStep(site(taint.place), source_text(taint)) for taint in taints]
@@ -140,4 +141,5 @@ def finding_at(
         trail=tuple(trail),
         diverging=diverging,
         others=others,
+        marks=tuple((name, site(marked.place)) for name, marked in marks),
     )

@@ -37,6 +37,7 @@ class Taint(NamedTuple):
     certainty: str = "definite"
 
 
+OF_A_SET = "iteration order of a set"  # the text of a taint of kind "order" that sorting takes away
 Taints = frozenset[Taint]
 NO_TAINT: Taints = frozenset()
 

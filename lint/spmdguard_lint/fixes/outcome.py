@@ -1,0 +1,60 @@
+"""What fixing came to, delivered: files written, differences shown, and one line about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TextIO
+
+from ..source.reading import SourceFile
+from .applying import Fixed
+from .showing import difference
+from .writing import CannotWrite, write_fixed
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``diff``: nothing is written. ``stdin``: the text that came on standard input, as it was."""
+
+    fixed: Fixed
+    diff: bool
+    stdin: SourceFile | None = None
+
+    def deliver(self, stream: TextIO) -> list[str]:
+        """Write the files, or show the differences; the failures in words, after everything else was done."""
+        failures: list[str] = []
+        if self.stdin is not None and not self.diff:
+            _write_bytes(stream, self.fixed.after.get(self.stdin.filename, self.stdin).content)
+        for name in sorted(self.fixed.after):
+            before, after = self.fixed.before[name], self.fixed.after[name]
+            if self.diff:
+                stream.writelines(difference(before, after))
+            elif before is not self.stdin:
+                try:
+                    write_fixed(before, after)
+                except CannotWrite as error:
+                    failures.append(str(error))
+        return failures
+
+    def summary(self) -> str:
+        """How many findings were fixed, or would be, and how many fixes were refused."""
+        num, files = self.fixed.num_fixed, len(self.fixed.after)
+        verb = "Would fix" if self.diff else "Fixed"
+        text = f"{verb} {_count(num, 'finding')} in {_count(files, 'file')}" if num else "Nothing to fix"
+        if self.fixed.num_refused:
+            text += f"; {_count(self.fixed.num_refused, 'fix')} left out, which would bring another finding"
+        return text + "."
+
+
+def _write_bytes(stream: TextIO, content: bytes) -> None:
+    """To a stream as bytes where it takes them."""
+    raw = getattr(stream, "buffer", None)
+    if raw is None:
+        stream.write(content.decode())
+        return
+    stream.flush()
+    raw.write(content)
+    raw.flush()
+
+
+def _count(num: int, noun: str) -> str:
+    return f"{num:,} {noun}" + ("" if num == 1 else "es" if noun.endswith("x") else "s")

@@ -1,0 +1,60 @@
+"""SPG301: agree on a stop at the end of each step, and leave every loop of the function by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ..model import Finding
+from .agreeing import agree_on_exit
+from .blocks import step_from
+from .imports import import_name
+from .registry import Proposal
+from .rewrite import Rewrite
+from .script import Script, Step
+
+Loop = cst.For | cst.While
+_LOOPS = (cst.For, cst.While)
+
+
+def fix(finding: Finding, script: Script) -> Proposal | None:
+    """Unsafe: it adds a collective to every round."""
+    loop = script.loop_at(finding.site)
+    if loop is None:
+        return agree_on_exit(finding, script)
+    rewrite = Rewrite(script)
+    if not end_step(rewrite, loop):
+        return None
+    return Proposal("unsafe", "agree on a stop at the end of each step", rewrite.code())
+
+
+def end_step(rewrite: Rewrite, loop: Loop) -> bool:
+    """Add the agreement to a loop, and one behind it in every loop around it in the same function."""
+    name = import_name(rewrite, "spmdguard", "sync_should_stop")
+    if name is None or not isinstance(loop.body, cst.IndentedBlock):
+        return False
+    text = f"if {name}():\n    break\n"
+    last = loop.body.body[-1]
+    if isinstance(last, cst.SimpleStatementLine) and isinstance(
+        last.body[-1], (cst.Return, cst.Break, cst.Continue, cst.Raise)
+    ):
+        return False
+    rewrite.after(last, step_from(rewrite.script, text))
+    for step in around(rewrite.script, loop):
+        rewrite.after(step, step_from(rewrite.script, text))
+    return True
+
+
+def around(script: Script, loop: cst.CSTNode) -> Iterator[Step]:
+    """In each loop around a statement, the statement of its block in which the inner one stands."""
+    inner = loop
+    for outer in script.around(loop):
+        if isinstance(outer, (cst.FunctionDef, cst.ClassDef)):
+            return
+        if isinstance(outer, _LOOPS) and isinstance(outer.body, cst.IndentedBlock):
+            for step in outer.body.body:
+                if step is inner or any(node is step for node in script.around(loop)):
+                    assert isinstance(step, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
+                    yield step
+            inner = outer
