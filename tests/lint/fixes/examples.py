@@ -3,218 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
 
+from tests.lint.fixes.example import Example, example
+from tests.lint.fixes.examples_reachability import EXAMPLES as REACHABILITY
 
-@dataclass(frozen=True)
-class Example:
-    """A program before and after one fix."""
-
-    code: str
-    applicability: str
-    before: str
-    after: str
-
-
-def _example(code: str, applicability: str, before: str, after: str) -> Example:
-    return Example(
-        code, applicability, textwrap.dedent(before).lstrip("\n"), textwrap.dedent(after).lstrip("\n")
-    )
-
-
-EXAMPLES = [
-    _example(
-        "SPG101",
-        "unsafe",
-        """
-        import torch.distributed as dist
-
-        def report(loss):
-            # only the main rank prints
-            if dist.get_rank() == 0:  # main
-                print("loss")
-                # meet
-                dist.barrier()  # all
-            return loss
-        """,
-        """
-        import torch.distributed as dist
-
-        def report(loss):
-            # only the main rank prints
-            if dist.get_rank() == 0:  # main
-                print("loss")
-            # meet
-            dist.barrier()  # all
-            return loss
-        """,
-    ),
-    _example(
-        "SPG101",
-        "unsafe",
-        """
-        import torch.distributed as dist
-
-        def report(loss):
-            if dist.get_rank() == 0: dist.barrier()  # all
-        """,
-        """
-        import torch.distributed as dist
-
-        def report(loss):
-            # all
-            dist.barrier()
-        """,
-    ),
-    _example(
-        "SPG101",
-        "unsafe",
-        """
-        import torch.distributed as dist
-
-        def report(loss):
-            if dist.get_rank() == 0:
-                print("before")
-                dist.all_reduce(loss)
-                print("after")
-        """,
-        """
-        import torch.distributed as dist
-
-        def report(loss):
-            if dist.get_rank() == 0:
-                print("before")
-            dist.all_reduce(loss)
-            if dist.get_rank() == 0:
-                print("after")
-        """,
-    ),
-    _example(
-        "SPG104",
-        "unsafe",
-        """
-        import torch.distributed as dist
-
-        def mean(value):
-            dist.all_reduce(value)
-            return value / dist.get_world_size()
-
-        def report(loss):
-            # the log
-            if dist.get_rank() == 0:
-                print("loss", mean(loss).item())  # shown
-        """,
-        """
-        import torch.distributed as dist
-
-        def mean(value):
-            dist.all_reduce(value)
-            return value / dist.get_world_size()
-
-        def report(loss):
-            # the log
-            mean_result = mean(loss)
-            if dist.get_rank() == 0:
-                print("loss", mean_result.item())  # shown
-        """,
-    ),
-    _example(
-        "SPG101",
-        "unsafe",
-        """
-        import torch
-        import torch.distributed as dist
-        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
-
-        def save(module, path):
-            model = FSDP(module)
-            if dist.get_rank() == 0:
-                torch.save(model.state_dict(), path)
-        """,
-        """
-        import torch
-        import torch.distributed as dist
-        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
-
-        def save(module, path):
-            model = FSDP(module)
-            state_dict = model.state_dict()
-            if dist.get_rank() == 0:
-                torch.save(state_dict, path)
-        """,
-    ),
-    _example(
-        "SPG204",
-        "safe",
-        '''
-        import torch.distributed as dist
-
-        def prepare(fetch, path):
-            if dist.get_rank() != 0:
-                dist.barrier()
-
-            # the work
-            fetch(path)  # slow
-            text = """
-          kept
-        """
-            # release the others
-            if dist.get_rank() == 0:
-                dist.barrier()
-            return text
-        ''',
-        '''
-        import torch.distributed as dist
-
-        def prepare(fetch, path):
-            if dist.get_rank() != 0:
-                dist.barrier()
-
-            # the work
-            try:
-                fetch(path)  # slow
-                text = """
-          kept
-        """
-            finally:
-                # release the others
-                if dist.get_rank() == 0:
-                    dist.barrier()
-            return text
-        ''',
-    ),
-    _example(
-        "SPG206",
-        "safe",
-        """
-        import torch.distributed as dist
-
-        def run(trainer):
-            # the run
-            try:  # all of it
-                trainer.fit()
-                dist.all_reduce(trainer.total)
-                # end of the run
-            finally:
-                # meet
-                dist.barrier()
-                dist.destroy_process_group()
-        """,
-        """
-        import torch.distributed as dist
-
-        def run(trainer):
-            # the run
-            # all of it
-            trainer.fit()
-            dist.all_reduce(trainer.total)
-            # end of the run
-            # meet
-            dist.barrier()
-            dist.destroy_process_group()
-        """,
-    ),
-    _example(
+EXAMPLES: list[Example] = [
+    *REACHABILITY,
+    example(
         "SPG301",
         "unsafe",
         """
@@ -256,7 +51,7 @@ EXAMPLES = [
                 dist.barrier()
         """,
     ),
-    _example(
+    example(
         "SPG201",
         "unsafe",
         """
@@ -283,7 +78,7 @@ EXAMPLES = [
             return sync_should_stop(has_deferred_error())
         """,
     ),
-    _example(
+    example(
         "SPG403",
         "safe",
         """
@@ -301,7 +96,7 @@ EXAMPLES = [
                 dist.broadcast(table[name], src=0)
         """,
     ),
-    _example(
+    example(
         "SPG403",
         "unsafe",
         """
@@ -321,7 +116,7 @@ EXAMPLES = [
                 dist.broadcast(table[name].data, src=0)
         """,
     ),
-    _example(
+    example(
         "SPG601",
         "safe",
         """
@@ -347,7 +142,7 @@ EXAMPLES = [
             report()
         """,
     ),
-    _example(
+    example(
         "SPG601",
         "safe",
         """
@@ -373,7 +168,7 @@ EXAMPLES = [
             raise_if_deferred_error()
         """,
     ),
-    _example(
+    example(
         "SPG605",
         "safe",
         """
@@ -406,7 +201,7 @@ EXAMPLES = [
             dist.destroy_process_group()
         """,
     ),
-    _example(
+    example(
         "SPG701",
         "safe",
         '''
@@ -438,7 +233,7 @@ EXAMPLES = [
         dist.destroy_process_group()
         ''',
     ),
-    _example(
+    example(
         "SPG704",
         "safe",
         """
@@ -462,7 +257,7 @@ EXAMPLES = [
             dist.destroy_process_group()
         """,
     ),
-    _example(
+    example(
         "SPG901",
         "safe",
         """
@@ -479,7 +274,7 @@ EXAMPLES = [
 ]
 
 EXAMPLES += [
-    _example(
+    example(
         "SPG307",
         "unsafe",
         """
@@ -515,7 +310,7 @@ EXAMPLES += [
                 dist.barrier()
         """,
     ),
-    _example(
+    example(
         "SPG308",
         "unsafe",
         """

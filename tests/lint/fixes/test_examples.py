@@ -8,7 +8,8 @@ from spmdguard_lint.fixes.planning import with_fixes
 from spmdguard_lint.fixes.registry import fixable_codes
 from spmdguard_lint.rules import registry
 
-from tests.lint.fixes.examples import EXAMPLES, Example
+from tests.lint.fixes.example import Example
+from tests.lint.fixes.examples import EXAMPLES
 from tests.lint.fixes.walking import Subject
 
 IDS = [f"{example.code}-{number}" for number, example in enumerate(EXAMPLES)]
