@@ -25,7 +25,7 @@ from spmdguard.launch.faults import ALLOWED_TO_DIFFER, Fault, read_line
 from spmdguard.launch.identity import Identity, find_identity
 from spmdguard.launch.meeting_point import Reached, explain_unreachable, reach
 from spmdguard.launch.neighbours import find_neighbours, read_parent_environment
-from spmdguard.launch.verdicts import Judge, Verdict, hear_verdict
+from spmdguard.launch.verdicts import Judge, Verdict, hear_verdict, publish
 
 __all__ = ["Launched", "handshake"]
 
@@ -152,8 +152,7 @@ class _Meeting:
         reached = self._reach()
         self.me = reached.me
         store = reached.store.under("launch", self.me.restart, self.number)
-        ordinal = store.add("arrived")
-        store.set_text(f"id/{ordinal}", self.me.to_json())
+        ordinal = publish(store, self.me)
         try:
             verdict = self._find_verdict(store, ordinal)
         except (RuntimeError, OSError) as error:

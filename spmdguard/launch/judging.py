@@ -57,7 +57,7 @@ class Arrivals:
     @property
     def is_complete(self) -> bool:
         """Whether every rank has come."""
-        return bool(self.processes) and not self.missing()
+        return 0 < self.world_size <= len(self._ranks) and not self.missing()
 
     def missing(self) -> list[int]:
         """Ranks that have not come."""
@@ -182,7 +182,7 @@ def _find_own_faults(processes: Iterable[Identity]) -> Iterator[Fault]:
 
 def _find_duplicates(processes: Sequence[Identity], world_size: int) -> Iterator[Fault]:
     by_rank: dict[int, list[Identity]] = {}
-    for process in processes:
+    for process in sorted(processes, key=_order):
         if process.rank is not None:
             by_rank.setdefault(process.rank, []).append(process)
     doubled = {rank: members for rank, members in sorted(by_rank.items()) if len(members) > 1}

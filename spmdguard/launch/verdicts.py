@@ -13,7 +13,7 @@ from spmdguard.launch.faults import MAX_FAULTS, Fault, read_fault
 from spmdguard.launch.identity import Identity, read_identity
 from spmdguard.launch.judging import Arrivals, find_faults, find_missing, find_notes
 
-__all__ = ["Judge", "Verdict", "hear_verdict", "read_verdict"]
+__all__ = ["Judge", "Verdict", "hear_verdict", "publish", "read_verdict"]
 
 _SETTLE_S = 1.0
 _NEIGHBOURS_S = 5.0
@@ -50,6 +50,13 @@ def read_verdict(data: Any) -> Verdict:
         raise ValueError("the verdict has another form than expected")
     texts = tuple(escape_text(note, 1000) for note in notes[:MAX_FAULTS] if isinstance(note, str))
     return Verdict(tuple(read_fault(fault) for fault in faults[:MAX_FAULTS]), texts, num_arrived)
+
+
+def publish(store: JobStore, me: Identity) -> int:
+    """Say who this process is; its ordinal: the process with ordinal 1 judges."""
+    ordinal = store.add("arrived")
+    store.set_text(f"id/{ordinal}", me.to_json())
+    return ordinal
 
 
 def hear_verdict(store: JobStore, judge: Judge, me: Identity) -> Verdict:

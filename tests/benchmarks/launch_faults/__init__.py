@@ -1,0 +1,1 @@
+"""Wrong launches of real processes, with the handshake and with bare torch."""
