@@ -468,7 +468,7 @@ def test_flag_beside_the_test_of_the_rank() -> None:
 
 
 def test_keys_of_what_holds_a_share() -> None:
-    """Which keys a mapping has that also holds this rank's share; whether the share is empty is the rank's own."""
+    """Which keys a mapping has that holds this rank's share, and the share's dimensions; not what is in the share."""
     assert agree(
         """
         import torch.distributed as dist
@@ -476,11 +476,82 @@ def test_keys_of_what_holds_a_share() -> None:
         def score(data, values, model):
             start = dist.get_rank() * len(data)
             data["share"] = values[start : start + len(data)]
-            if "weights" in data:
+            if "weights" in data and data["share"].dim() > 1:
                 dist.barrier()
             if data["share"].sum() > 0:
                 dist.barrier()  # SPG305
         """,
         *ARMS,
         "SPG305",
+    )
+
+
+def test_names_in_a_batch() -> None:
+    """Which entries a batch has is its structure, asked one by one or in a loop over the keys; their values are not."""
+    assert agree(
+        """
+        import pytorch_lightning as pl
+
+        MONITORED = ("kl", "nll", "mse")
+
+        class Model(pl.LightningModule):
+            def training_step(self, batch, batch_idx):
+                for key in batch.keys():
+                    if key == "speech":
+                        self.manual_backward(self(batch[key]))
+                    elif key == "text":
+                        self.log("a", 1.0, sync_dist=True)
+                for key, value in batch.items():
+                    if key == "image":
+                        self.manual_backward(self(value))
+                    if value.sum() > 3:
+                        self.manual_backward(self(value))  # SPG305
+                for name in MONITORED:
+                    if name in batch:
+                        self.log(name, batch[name], sync_dist=True)
+        """,
+        "SPG305",
+    )
+
+
+def test_entries_written_in_the_order_of_a_set() -> None:
+    """A mapping filled in the order of a set has as many entries on every rank, in an order of their own."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def report(first, second):
+            totals = {}
+            for name in set(first.keys()) | set(second.keys()):
+                totals[name] = first[name] + second[name]
+            for name, total in totals.items():
+                dist.all_reduce(total)  # SPG403
+        """,
+        "SPG401",
+        "SPG403",
+    )
+
+
+def test_handles_that_the_device_waits_for() -> None:
+    """A class that drops handles and waits for the whole device before it steps; one that does not wait."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        class Waiting:
+            def reduce(self, grad):
+                dist.all_reduce(grad, async_op=True)
+
+            def step(self):
+                torch.cuda.synchronize()
+
+        class Careless:
+            def reduce(self, grad):
+                dist.all_reduce(grad, async_op=True)  # SPG603
+
+            def step(self):
+                return None
+        """,
+        "SPG603",
     )

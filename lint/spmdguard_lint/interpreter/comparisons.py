@@ -9,6 +9,7 @@ from ..values.value import (
     TRUE,
     Taints,
     Value,
+    alternatives,
     choice,
     constant,
     expression,
@@ -76,7 +77,7 @@ def _asks_for_structure(operator: str, left: Value, right: Value) -> bool:
     if right.key == NONE.key or left.key == NONE.key:
         return True
     if operator in ("in", "not in"):
-        return is_const(left) and isinstance(left.data[0], str)
+        return all(is_const(one) and isinstance(one.data[0], str) for one in alternatives(left))
     return right.tag == "obj" and operator in ("==", "!=")
 
 

@@ -217,7 +217,8 @@ def write_item(
 
 
 def lengthen(frame: Frame, receiver: Value, taint: Taints) -> None:
-    """A container grew under a condition: its length varies for the same reason."""
+    """A container grew under a condition: its length varies for the same reason, but not for an order of growth."""
+    taint = frozenset(t for t in taint if t.kind != "order")
     if not taint:
         return
     longer = Value("obj", receiver.data, receiver.taint, union(receiver.trip or NO_TAINT, taint))
@@ -355,6 +356,12 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
         return retaint(item, union(item.taint, extra), item.trip) if extra else item
     if operator == "call:tqdm.tqdm" and operands:
         return element_of(frame, operands[0], node)
+    if operator in ("call:keys", "call:items"):
+        # which keys a mapping has is its structure; what stands under them is contents
+        name = symbol(("key", place), frozenset(t for t in value.taint if t.kind not in ("data", "synced")))
+        return (
+            name if operator == "call:keys" else tuple_value([name, symbol(("element", place), value.taint)])
+        )
     kept = data_of(value.taint) if operator.startswith("call:") else value.taint
     return symbol(("element", place), kept)
 

@@ -35,6 +35,7 @@ _PLACEMENT = frozenset({"device", "dtype", "device_type", "pin_memory", "non_blo
 _TEXT = frozenset(
     {"startswith", "endswith", "split", "rsplit", "strip", "lower", "upper", "replace", "partition"}
 )
+_FORM = frozenset({"dim", "element_size", "is_floating_point", "is_complex"})
 _RANKISH = frozenset({"rank", "local_rank", "node_rank", "world"})
 
 
@@ -278,7 +279,9 @@ def call_unknown_method(
         result = retaint(result, receiver.taint, receiver.trip)
     if name in _TEXT:
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in ("filesystem", "time")))
-    if name in ("size", "dim", "numel", "nelement", "element_size"):
+    if name in _FORM:
+        result = retaint(result, frozenset(t for t in result.taint if t.kind not in _BY_CONTENT))
+    if name in ("size", "numel", "nelement"):
         result = retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
     if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
         _write_back(frame, receiver, node.func.value, args, result)

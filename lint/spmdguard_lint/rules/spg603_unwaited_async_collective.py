@@ -85,7 +85,28 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     modules = {root.module.filename: root.module for root in analysis.roots}
     for filename, starts in sorted(by_file.items()):
         if filename in modules:
-            yield from _in_scope(modules[filename].tree, starts)
+            tree = modules[filename].tree
+            ends = _synchronised(tree)
+            yield from _in_scope(
+                tree, {k: op for k, op in starts.items() if not any(k[0] in r for r in ends)}
+            )
+
+
+def _synchronised(tree: ast.AST) -> list[range]:
+    """The lines of classes that somewhere wait for the whole device, which ends every operation on it."""
+    return [
+        range(cls.lineno, (cls.end_lineno or cls.lineno) + 1)
+        for cls in ast.walk(tree)
+        if isinstance(cls, ast.ClassDef)
+        and any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "synchronize"
+            and _base(node.func.value) == "torch"
+            and not node.args
+            for node in ast.walk(cls)
+        )
+    ]
 
 
 def _in_scope(scope: ast.AST, starts: Starts) -> Iterator[Finding]:
