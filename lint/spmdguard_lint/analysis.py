@@ -232,17 +232,9 @@ def budget_findings(analysis: Analysis) -> Iterable[Finding]:
         )
 
 
-_PARTING = frozenset({"SPG101", "SPG102", "SPG103", "SPG104", "SPG105"})
-
-
 def unique(findings: list[Finding]) -> list[Finding]:
-    """One finding per code and place, and one of the ways in which a rank parts the others there."""
+    """One finding per code and place."""
     kept: dict[tuple[str, Site], Finding] = {}
-    parted: set[Site] = set()
     for finding in findings:
-        if finding.code in _PARTING:
-            if finding.site in parted and (finding.code, finding.site) not in kept:
-                continue
-            parted.add(finding.site)
         kept.setdefault((finding.code, finding.site), finding)
     return list(kept.values())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spmdguard_lint.config import Config
 from spmdguard_lint.deep_stack import with_deep_stack
 from spmdguard_lint.model import Finding, Location, Progress, Site
+from spmdguard_lint.overlaps import overruled
 from spmdguard_lint.rules import registry
 from spmdguard_lint.source.discovery import discover
 from spmdguard_lint.source.parsing import CannotParse, gc_paused, parse
@@ -76,7 +77,8 @@ def lint(
     num_suppressed = len(findings) - len(kept)
     of_comments = [finding for source in sources for finding in _comment_findings(source, used, config)]
     kept.extend(_apply_suppressions(of_comments, by_name, set()))
-    chosen = {finding for finding in kept if _is_reported(finding, config)}
+    doubled = overruled(finding for finding in findings if _is_reported(finding, config))
+    chosen = {finding for finding in kept if _is_reported(finding, config)} - doubled
     advice = Counter(finding.code for finding in set(kept) - chosen if _is_quiet(finding, config))
     return LintResult(tuple(sorted(chosen, key=_order)), num_files, num_suppressed, advice, by_name)
 

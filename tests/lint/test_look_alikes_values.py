@@ -1,0 +1,256 @@
+"""Kinds of values that look rank-varying and are not, each beside a sibling that is.
+
+The kinds were met in real packages; the snippets are made up. A kind that is silent while its sibling is reported
+was mended where it arose, and not by saying less.
+"""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+ARMS = ("SPG101", "SPG102", "SPG103", "SPG104", "SPG105")
+
+
+def test_numbers_are_never_none() -> None:
+    """Whether a number that was computed from the rank is None, however long the computation; a None of one rank."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def shard(size, start=None):
+            if start is None:
+                first = dist.get_rank() * size + 1
+                second = first * first + first
+                start = second * second + second
+            if start is None:
+                dist.barrier()
+            return start
+
+        def chosen(size):
+            start = size if dist.get_rank() == 0 else None
+            if start is None:
+                dist.barrier()  # SPG101
+            return start
+        """,
+        *ARMS,
+    )
+
+
+def test_items_of_what_the_rank_selects_are_data() -> None:
+    """The batches of a loader that was made for this rank are its data, no ranks: they are likely to differ."""
+    assert agree(
+        """
+        import loading
+        import torch.distributed as dist
+
+        def train(model, dataset):
+            for batch in loading.batches(dataset, dist.get_rank()):
+                loss = model(batch)
+                if loss > 3:
+                    dist.all_reduce(loss)  # SPG305
+
+        def select(model, dataset):
+            for batch in loading.batches(dataset):
+                loss = model(batch)
+                if dist.get_rank() > 3:
+                    dist.all_reduce(loss)  # SPG101
+        """,
+        *ARMS,
+        "SPG305",
+    )
+
+
+def test_seed_that_is_drawn_from_a_clock() -> None:
+    """A range check of a drawn number is no deadline; a deadline is."""
+    assert agree(
+        """
+        import random
+        import time
+
+        import torch.distributed as dist
+
+        def draw():
+            return random.Random(int(time.time_ns())).randint(0, 100)
+
+        def seed_all(seed=None):
+            if seed is None:
+                seed = draw()
+            if seed < 0 or seed > 100:
+                raise ValueError(seed)
+            dist.broadcast_object_list([seed], src=0)
+
+        def wait(deadline):
+            if time.time() > deadline:
+                raise TimeoutError  # SPG205
+            dist.barrier()
+        """,
+        "SPG205",
+    )
+
+
+def test_slice_of_a_sample() -> None:
+    """A slice whose bounds were found in the data is no share of a rank; one that starts at the rank is."""
+    assert agree(
+        """
+        import random
+
+        import torch.distributed as dist
+
+        def mask(tokens, spans):
+            order = random.sample(range(len(tokens)), len(tokens))
+            begin = 0
+            for span in spans(dist.get_rank()):
+                begin = span[-1] + 1
+            return order[begin:]
+
+        def share(items):
+            order = random.sample(range(len(items)), len(items))
+            return order[dist.get_rank() :: dist.get_world_size()]  # SPG309
+        """,
+        "SPG309",
+    )
+
+
+def test_longer_helper_that_asks_for_kinds_only() -> None:
+    """What a helper of some length makes of rank-varying arguments is read, also where it calls itself."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.distributed.tensor import DTensor
+
+        def is_sharded(state):
+            for value in state.values():
+                if isinstance(value, DTensor):
+                    return True
+
+                elif isinstance(value, dict):
+                    inner = is_sharded(value)
+
+                    if inner:
+
+                        return True
+
+                else:
+                    continue
+
+            return False
+
+        def is_large(state):
+            for value in state.values():
+                if value.sum() > 3:
+                    return True
+
+                elif value.mean() > 4:
+
+                    return True
+
+                else:
+
+                    continue
+
+                continue
+
+            return False
+
+        def save(loader):
+            for batch in loader:
+                if is_sharded(batch):
+                    dist.barrier()
+
+        def save_large(loader):
+            for batch in loader:
+                if is_large(batch):
+                    dist.barrier()  # SPG305
+        """,
+        "SPG305",
+    )
+
+
+def test_keys_of_what_holds_a_share() -> None:
+    """Which keys a mapping has that holds this rank's share, and the share's dimensions; not what is in the share."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def score(data, values, model):
+            start = dist.get_rank() * len(data)
+            data["share"] = values[start : start + len(data)]
+            if "weights" in data and data["share"].dim() > 1:
+                dist.barrier()
+            if data["share"].sum() > 0:
+                dist.barrier()  # SPG305
+        """,
+        *ARMS,
+        "SPG305",
+    )
+
+
+def test_names_in_a_batch() -> None:
+    """Which entries a batch has is its structure, asked one by one or in a loop over the keys; their values are not."""
+    assert agree(
+        """
+        import pytorch_lightning as pl
+
+        MONITORED = ("kl", "nll", "mse")
+
+        class Model(pl.LightningModule):
+            def training_step(self, batch, batch_idx):
+                for key in batch.keys():
+                    if key == "speech":
+                        self.manual_backward(self(batch[key]))
+                    elif key == "text":
+                        self.log("a", 1.0, sync_dist=True)
+                for key, value in batch.items():
+                    if key == "image":
+                        self.manual_backward(self(value))
+                    if value.sum() > 3:
+                        self.manual_backward(self(value))  # SPG305
+                for name in MONITORED:
+                    if name in batch:
+                        self.log(name, batch[name], sync_dist=True)
+        """,
+        "SPG305",
+    )
+
+
+def test_entries_written_in_the_order_of_a_set() -> None:
+    """A mapping filled in the order of a set has as many entries on every rank, in an order of their own."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def report(first, second):
+            totals = {}
+            for name in set(first.keys()) | set(second.keys()):
+                totals[name] = first[name] + second[name]
+            for name, total in totals.items():
+                dist.all_reduce(total)  # SPG403
+        """,
+        "SPG401",
+        "SPG403",
+    )
+
+
+def test_handles_that_the_device_waits_for() -> None:
+    """A class that drops handles and waits for the whole device before it steps; one that does not wait."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        class Waiting:
+            def reduce(self, grad):
+                dist.all_reduce(grad, async_op=True)
+
+            def step(self):
+                torch.cuda.synchronize()
+
+        class Careless:
+            def reduce(self, grad):
+                dist.all_reduce(grad, async_op=True)  # SPG603
+
+            def step(self):
+                return None
+        """,
+        "SPG603",
+    )
