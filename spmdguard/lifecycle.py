@@ -211,9 +211,14 @@ class Run:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> Literal[False]:
+        try:
+            return self._end(exc)
+        finally:
+            with contextlib.suppress(ValueError):
+                open_runs().remove(self)
+
+    def _end(self, exc: BaseException | None) -> Literal[False]:
         final = exc
-        with contextlib.suppress(ValueError):
-            open_runs().remove(self)
         if final is None:
             try:
                 self._end_controlled()

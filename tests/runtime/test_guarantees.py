@@ -1,4 +1,4 @@
-"""The numbered guarantees of the design, each on real gloo ranks (8, checkpoints, has its own room)."""
+"""The numbered guarantees of the design, each on real gloo ranks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from .checkpoint.test_kills import check_newest, last_saved
 from .processes import Ranks, Zygote
 
 pytestmark = pytest.mark.processes
@@ -81,3 +82,30 @@ def test_guarantee_7_the_error_is_written_before_teardown(
     for each in ended.ranks:
         assert root in each.err.partition("teardown begins")[0], ended.report()
         assert root == json.loads((tmp_path / f"{each.rank}.json").read_text())["message"]["message"]
+
+
+@pytest.mark.parametrize("who", [[0], [0, 1]])
+def test_guarantee_8_a_kill_leaves_the_newest_checkpoint(
+    zygote: Zygote, tmp_path: Path, who: list[int]
+) -> None:
+    """Killed in the middle of saving, the newest complete checkpoint loads; the next run saves the next step."""
+    ended = zygote.run(
+        "saving:save_until_killed",
+        ranks=2,
+        timeout_s=60,
+        folder=tmp_path,
+        delays_s={str(rank): 0.3 for rank in who},
+        first=1,
+    )
+    assert [ended[rank].code for rank in who] == [-9] * len(who), ended.report()
+    reached = check_newest(tmp_path / "saved", last_saved(ended))
+    again = zygote.run("promises:saves_one", ranks=2, timeout_s=60, folder=tmp_path, step=reached + 1)
+    assert [[f"step-{reached + 1:08d} []"]] * 2 == lines(again)
+
+
+def test_guarantee_8_a_failed_prepare_skips_the_save_together(zygote: Zygote, tmp_path: Path) -> None:
+    """Where the main rank cannot prepare, no rank saves, the older checkpoint stays, the error is deferred."""
+    ended = zygote.run("promises:skips_together", ranks=2, timeout_s=60, folder=tmp_path)
+    main, other = lines(ended)
+    assert main == ["step-00000001", "None state saved 1", "step-00000001", "NotADirectoryError"]
+    assert other == ["step-00000001", "None state saved 1", "step-00000001", "NoneType"]

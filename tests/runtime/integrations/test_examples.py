@@ -19,6 +19,9 @@ PACKAGES = {
     "titan_style.py": "torch",
 }
 
+REPORTS_LATER = ("lightning_guarded.py", "transformers_guarded.py")
+"""Their trainers report a step after they have called the callback that agrees."""
+
 
 def require(package: str) -> None:
     """Skip where the package is absent; looked up without importing it, which takes seconds."""
@@ -32,12 +35,12 @@ def outputs(example: str, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("example", PACKAGES)
 def test_a_failing_report_stops_both_ranks(example: str, tmp_path: Path) -> None:
-    """Both leave after step 3 with the same reason; the launcher names the original error as root cause."""
+    """Both leave after the same step with the same reason; the launcher names the original error."""
     require(PACKAGES[example])
     launched = launch(example, "--fail-at", "3", *outputs(example, tmp_path))
     assert launched.code == 1, launched.out
-    left = launched.left
-    assert [(rank, step) for rank, step, _ in left] == [(0, 3), (1, 3)], launched.out
+    left, last = launched.left, 4 if example in REPORTS_LATER else 3
+    assert [(rank, step) for rank, step, _ in left] == [(0, last), (1, last)], launched.out
     assert left[0][2] == left[1][2], launched.out
     assert left[0][2].startswith("rank 0: deferred OSError: "), launched.out
     root_cause = launched.out.partition("Root Cause (first observed failure):")[2]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
 import traceback
 import weakref
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ import torch.distributed as dist
 import spmdguard
 
 from .parts import say, start_gloo
+from .saving import write_own
 
 
 class Work:
@@ -195,3 +198,38 @@ def teardown_comes_last(rank_fails: bool) -> None:
         spmdguard.try_or_defer(raise_it, OSError("deferred"))
 
     spmdguard.run(train, teardown_timeout=1.0)
+
+
+def saves_one(step: int) -> None:
+    """One more checkpoint in a directory that a killed run left; what it left unfinished is gone."""
+    rank = start_gloo(30)
+    saved = spmdguard.save_checkpoint("saved", step=step, save_state=lambda path: write_own(path, step))
+    dist.barrier()
+    left = [name for name in os.listdir("saved") if name.startswith(".spmdguard-saving")]
+    say(saved and saved.name, left)
+    assert rank < 2
+    spmdguard.destroy_process_group()
+
+
+def skips_together() -> None:
+    """The directory cannot be used in the second save: a file stands in its place."""
+    start_gloo(30)
+    num_saved = 0
+
+    def save_state(path: Path) -> None:
+        nonlocal num_saved
+        num_saved += 1
+
+    first = spmdguard.save_checkpoint("saved", step=1, save_state=save_state)
+    say(first and first.name)
+    if dist.get_rank() == 0:
+        Path("file").write_text("a file")
+    dist.barrier()
+    second = spmdguard.save_checkpoint("file/saved", step=2, save_state=save_state)
+    say(second, "state saved", num_saved)
+    found = spmdguard.latest_checkpoint("saved")
+    say(found and found.name)
+    say(type(spmdguard.deferred_error()).__name__)
+    with contextlib.suppress(OSError):
+        spmdguard.raise_if_deferred_error()
+    spmdguard.destroy_process_group()

@@ -1,0 +1,114 @@
+"""Run the whole matrix and write docs/fault-matrix.md: ``python -m tests.runtime.faults.write``.
+
+About ten minutes on two free cores. ``--kind``, ``--place`` and ``--who`` run a part, and then nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from pathlib import Path
+
+from ..processes import Zygote
+from .cells import CELLS, KINDS, PLACES, WHO
+from .running import BOUND_S, Seen, run_cell
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "fault-matrix.md"
+HEAD = """# Fault matrix
+
+One training (three gloo ranks, a tracker, a checkpoint each step, post-processing) in which one fault strikes at one
+place. Written by `python -m tests.runtime.faults.write`; what each cell must be is in
+`tests/runtime/faults/cells.py`. A cell shows how ranks 0, 1 and 2 ended and after how many seconds; one that differs
+from what it must be is marked **✗**. Every cell also checks that no rank had to be killed and no process was left,
+that the root cause came first on stderr, what the tracker was told, and that the newest checkpoint is complete and
+loads.
+
+{summary}
+
+| code | |
+|---|---|
+| 0 | ended well: nothing failed, or only others failed, and agreed to stop |
+| 1 | the error of this rank, of others (main rank), or the lost partner |
+| 3, 130 | `sys.exit(3)`, an interrupt |
+| 72, 73 | `fail_fast`: an error in a thread; out of memory |
+| -9 | killed by the fault |
+
+- *prepare*, *publish* and *post_train* run on the main rank only, and only it has a tracker: the other cells do not
+  exist. *close* is the last exchange of a save.
+- *destroy* and *post_train* come after the last meeting of the ranks: nobody can learn of a failure there any more, so
+  the other ranks end with 0.
+- *read-only directory*: a file stands in the place of the directory, which refuses root too. *full disk*: `ENOSPC`
+  raised at the place; a real full file system is in `tests/runtime/checkpoint/test_saving.py`.
+- *sigterm* is a source of stops (`stop_on_signal`), so all ranks end well. *sigstop* lasts 5 s.
+- *out of memory* ends with 73 where all ranks share the work (`fail_fast`), and is deferred in rank-local work.
+"""
+
+
+def describe(seen: Seen | None) -> str:
+    if seen is None:
+        return ""
+    mark = " **✗**" if seen.problems else ""
+    return f"{' '.join(str(code) for code in seen.codes)} ({seen.seconds:.1f}){mark}"
+
+
+def render(all_seen: list[Seen]) -> str:
+    found = {(each.cell.who, each.cell.kind, each.cell.place): each for each in all_seen}
+    bad = [each for each in all_seen if each.problems]
+    slowest = max(all_seen, key=lambda each: each.seconds)
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}, Python {platform.python_version()}"
+    summary = (
+        f"{len(all_seen) - len(bad)} of {len(all_seen)} cells as they must be, within {BOUND_S:g} s each on a free "
+        f"machine; slowest: {slowest.cell.name.replace('_', ' ')}, {slowest.seconds:.1f} s ({machine})."
+    )
+    lines = [HEAD.format(summary=summary)]
+    for who, ranks in WHO.items():
+        places = [place for place in PLACES if any((who, kind, place) in found for kind in KINDS)]
+        lines += [f"## {who} (rank{'s' * (len(ranks) > 1)} {' and '.join(map(str, ranks))})", ""]
+        lines += ["| | " + " | ".join(places) + " |", "|---" * (len(places) + 1) + "|"]
+        for kind in KINDS:
+            cells = [describe(found.get((who, kind, place))) for place in places]
+            if any(cells):
+                lines.append(f"| {kind} | " + " | ".join(cells) + " |")
+        lines.append("")
+    if bad:
+        lines += ["## Cells that differ", ""]
+        lines += [f"- {each.cell.name.replace('_', ' ')}: {'; '.join(each.problems)}" for each in bad]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=KINDS)
+    parser.add_argument("--place", choices=PLACES)
+    parser.add_argument("--who", choices=WHO)
+    parser.add_argument("--verbose", action="store_true", help="show everything of cells that differ")
+    given = parser.parse_args()
+    wanted = [
+        cell
+        for cell in CELLS
+        if given.kind in (None, cell.kind)
+        and given.place in (None, cell.place)
+        and given.who in (None, cell.who)
+    ]
+    zygote = Zygote()
+    all_seen = []
+    for number, cell in enumerate(wanted, 1):
+        seen = run_cell(zygote, cell)
+        if seen.problems and seen.seconds > BOUND_S:
+            seen = run_cell(zygote, cell)  # a machine that others use: once more
+        all_seen.append(seen)
+        state = "; ".join(seen.problems) or "ok"
+        print(f"{number}/{len(wanted)} {cell.name} {seen.codes} {seen.seconds:.1f} s: {state}", flush=True)
+        if seen.problems and given.verbose:
+            print(seen.report)
+    zygote.close()
+    if len(wanted) == len(CELLS):
+        PAGE.write_text(render(all_seen), encoding="utf-8")
+    return int(any(seen.problems for seen in all_seen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
