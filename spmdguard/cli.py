@@ -18,6 +18,12 @@ class _Command(NamedTuple):
 
 
 _COMMANDS = {
+    "env": _Command(
+        "spmdguard.preflight.environment",
+        "env_command",
+        "env",
+        "report what distributed training depends on here, and advise",
+    ),
     "lint": _Command(
         "spmdguard_lint.cli",
         "lint_command",
