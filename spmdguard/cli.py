@@ -30,6 +30,12 @@ _COMMANDS = {
         "lint PATH...",
         "find code in which ranks stop calling the same collectives in the same order",
     ),
+    "adopt": _Command(
+        "spmdguard_lint.adopt.command",
+        "adopt_command",
+        "adopt PATH...",
+        "show how a training script looks in the guarded form",
+    ),
     "rule": _Command(
         "spmdguard_lint.cli",
         "rule_command",

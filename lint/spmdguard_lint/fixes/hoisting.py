@@ -38,17 +38,70 @@ def take_out(finding: Finding, script: Script) -> Proposal | None:
     if branch is None or operation is None or script.holder(branch) is None:
         return None
     arm = _arm(script, branch, operation)
-    if arm is None:
+    parted = part(finding, branch)
+    if arm is None or parted is None:
         return None
+    shared, own = parted
     steps = _steps(arm)
     position = next(i for i, step in enumerate(steps) if any(node is operation for node in walk(step)))
     made_before = names_bound(steps[:position]) | names_bound([branch.test])
-    if names_read(operation) & made_before or _given(operation) & names_read(branch.test):
+    if names_read(operation) & made_before or _given(operation) & names_read(own.test):
         return None
-    rewrite = Rewrite(script)
     if _is_whole(steps[position], operation):
-        return _move(rewrite, branch, arm, steps, position)
-    return _evaluate_first(rewrite, branch, steps[position], operation)
+        made = _move(own, arm, steps, position)
+    else:
+        made = _evaluate_first(script, own, steps[position], operation)
+    if made is None:
+        return None
+    message, new = made
+    rewrite = Rewrite(script)
+    if shared is not None:
+        first = without_blank(new[0])
+        new = [shared.with_changes(body=cst.IndentedBlock([first, *new[1:]]))]
+    else:
+        new[0] = new[0].with_changes(leading_lines=[*branch.leading_lines, *new[0].leading_lines])
+    rewrite.replace(branch, *new)
+    return Proposal("unsafe", message, rewrite.code())
+
+
+def part(finding: Finding, branch: cst.If) -> tuple[cst.If | None, cst.If] | None:
+    """A branch as one on what all ranks decide alike, where there is such a part, and one inside on the rest.
+
+    The inner one has no comments before it. None where the condition cannot be taken apart that way.
+    """
+    terms = _conjuncts(branch.test)
+    if terms is None:
+        return None
+    numbers = {
+        name.rsplit(" ", 1)[-1] for name, _ in finding.marks if name.startswith(f"varying of {len(terms)} ")
+    }
+    varying = [str(index) in numbers for index in range(len(terms))]
+    if len(terms) == 1 or all(varying):
+        return None, bare(branch)  # type: ignore[return-value]  # still an if
+    if not any(varying) or branch.orelse is not None or any(map(_has_effects, terms)):
+        return None
+    alike = _all_of([term for term, differs in zip(terms, varying, strict=True) if not differs])
+    own = _all_of([term for term, differs in zip(terms, varying, strict=True) if differs])
+    space = cst.SimpleWhitespace(" ")
+    outer = branch.with_changes(test=alike, whitespace_before_test=space)
+    return outer, branch.with_changes(test=own, whitespace_before_test=space, leading_lines=())
+
+
+def _conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    """The operands of ``a and b and c``; None for ``or``, of which ranks may decide different parts."""
+    if not isinstance(test, cst.BooleanOperation):
+        return [test]
+    if not isinstance(test.operator, cst.And):
+        return None
+    left = _conjuncts(test.left) if not test.left.lpar else [test.left]
+    return None if left is None else [*left, test.right]
+
+
+def _all_of(terms: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
+    made = terms[0]
+    for term in terms[1:]:
+        made = cst.BooleanOperation(made, cst.And(), term)
+    return made
 
 
 def _given(operation: cst.BaseExpression) -> set[str]:
@@ -89,31 +142,25 @@ def _is_whole(step: Step, operation: cst.BaseExpression) -> bool:
 
 
 def _move(
-    rewrite: Rewrite, branch: cst.If, arm: cst.BaseSuite, steps: Sequence[Step], position: int
-) -> Proposal | None:
+    branch: cst.If, arm: cst.BaseSuite, steps: Sequence[Step], position: int
+) -> tuple[str, list[Step]] | None:
     step, before, after = steps[position], steps[:position], steps[position + 1 :]
     if jumps(before):
         return None
     if not before and not after and branch.orelse is None and not _has_effects(branch.test):
-        lines = [*branch.leading_lines, *kept_comments(arm), *step.leading_lines]
-        rewrite.replace(branch, bare(step).with_changes(leading_lines=lines))
-        return Proposal("unsafe", "call it on every rank, without the branch", rewrite.code())
+        lines = [*kept_comments(arm), *step.leading_lines]
+        return "call it on every rank, without the branch", [step.with_changes(leading_lines=lines)]
     if not after:
-        rewrite.replace(branch, _with_arm(branch, arm, before), without_blank(step))
-        return Proposal("unsafe", "move it behind the branch: every rank calls it", rewrite.code())
+        new: list[Step] = [_with_arm(branch, arm, before), without_blank(step)]
+        return "move it behind the branch: every rank calls it", new
     if not before and not names_bound([step]) & names_read(branch.test):
-        rewrite.replace(
-            branch,
-            step.with_changes(leading_lines=[*branch.leading_lines, *step.leading_lines]),
-            bare(_with_arm(branch, arm, after)),
-        )
-        return Proposal("unsafe", "move it before the branch: every rank calls it", rewrite.code())
+        return "move it before the branch: every rank calls it", [step, _with_arm(branch, arm, after)]
     again = branch.orelse is None and not _has_effects(branch.test) and arm is branch.body
     if not again or names_bound([*before, step]) & names_read(branch.test):
         return None
-    second = bare(branch).with_changes(body=cst.IndentedBlock([without_blank(after[0]), *after[1:]]))
-    rewrite.replace(branch, _with_arm(branch, arm, before), without_blank(step), second)
-    return Proposal("unsafe", "split the branch around it: every rank calls it", rewrite.code())
+    second = branch.with_changes(body=cst.IndentedBlock([without_blank(after[0]), *after[1:]]))
+    message = "split the branch around it: every rank calls it"
+    return message, [_with_arm(branch, arm, before), without_blank(step), second]
 
 
 def _with_arm(branch: cst.If, arm: cst.BaseSuite, steps: Sequence[Step]) -> cst.If:
@@ -131,10 +178,9 @@ def _with_arm(branch: cst.If, arm: cst.BaseSuite, steps: Sequence[Step]) -> cst.
 
 
 def _evaluate_first(
-    rewrite: Rewrite, branch: cst.If, step: Step, operation: cst.BaseExpression
-) -> Proposal | None:
+    script: Script, branch: cst.If, step: Step, operation: cst.BaseExpression
+) -> tuple[str, list[Step]] | None:
     """``name = operation`` before the branch, and the name in its place."""
-    script = rewrite.script
     if isinstance(script.parents[operation], cst.WithItem):
         return None  # a context manager communicates when it is entered, not when it is made
     for node in script.around(operation):
@@ -148,11 +194,9 @@ def _evaluate_first(
     first = step_from(script, f"{name} = value")
     assert isinstance(first, cst.SimpleStatementLine)
     assigned = first.body[0].with_changes(value=operation.with_changes(lpar=(), rpar=()))
-    made = first.with_changes(body=[assigned], leading_lines=branch.leading_lines)
-    rewrite.replace(operation, cst.Name(name))
-    rewrite.before(branch, made)
-    rewrite.bared.add(branch)
-    return Proposal("unsafe", f"evaluate it on every rank, as `{name}`", rewrite.code())
+    inner = branch.deep_replace(operation, cst.Name(name))
+    assert isinstance(inner, cst.If)
+    return f"evaluate it on every rank, as `{name}`", [first.with_changes(body=[assigned]), inner]
 
 
 def _bound_inside(step: Step) -> set[str]:

@@ -21,6 +21,13 @@ MAX_WIDTH = 100
 
 def import_name(rewrite: Rewrite, module: str, name: str) -> str | None:
     """How to write ``module.name`` in the file, adding what import it needs; None where it cannot be written."""
+    known = rewrite.names.get((module, name)) or _import_name(rewrite, module, name)
+    if known is not None:
+        rewrite.names[module, name] = known
+    return known
+
+
+def _import_name(rewrite: Rewrite, module: str, name: str) -> str | None:
     script = rewrite.script
     for bound, dotted in _imported(script):
         if dotted == f"{module}.{name}":

@@ -21,7 +21,7 @@ class Rewrite:
         self.instead: dict[cst.CSTNode, Sequence[cst.CSTNode]] = {}
         self.ahead: dict[cst.CSTNode, list[cst.CSTNode]] = {}
         self.behind: dict[cst.CSTNode, list[cst.CSTNode]] = {}
-        self.bared: set[cst.CSTNode] = set()  # lose the comments and blank lines before them
+        self.names: dict[tuple[str, str], str] = {}  # how a name of a module is written, once it is imported
 
     def replace(self, node: cst.CSTNode, *new: cst.CSTNode) -> None:
         """Put ``new`` in a node's place; nothing removes a statement."""
@@ -60,8 +60,6 @@ class _Changes(cst.CSTTransformer):
         node = updated_node
         if isinstance(node, cst.IndentedBlock) and not node.body:
             node = node.with_changes(body=[cst.SimpleStatementLine([cst.Pass()])])
-        if original_node in rewrite.bared:
-            node = node.with_changes(leading_lines=())
         new = rewrite.instead.get(original_node)
         ahead = rewrite.ahead.get(original_node, ())
         behind = rewrite.behind.get(original_node, ())

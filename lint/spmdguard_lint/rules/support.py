@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding, Location, RuleInfo, Site, TrailStep
+from ..traces.judged import variance
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence
@@ -78,8 +79,18 @@ def from_divergence(
         trail=trail(divergence),
         diverging=divergence.diverging,
         others=divergence.others,
-        marks=(("condition", site(divergence.condition_place)),),
+        marks=(("condition", site(divergence.condition_place)), *varying_conjuncts(divergence)),
     )
+
+
+def varying_conjuncts(divergence: Divergence) -> Iterator[tuple[str, Site]]:
+    """Which operands of a condition ``a and b`` may differ between ranks: "varying of 2 0" for the first."""
+    condition = divergence.condition
+    if condition is not None and condition.tag == "expr" and condition.data[0] == "and":
+        operands = condition.data[1]
+        for index, operand in enumerate(operands):
+            if variance(operand.taint):
+                yield f"varying of {len(operands)} {index}", site(divergence.condition_place)
 
 
 def within_group(divergence: Divergence) -> bool:
