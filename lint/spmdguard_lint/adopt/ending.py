@@ -103,10 +103,13 @@ def leave_destruction_to_run(program: Program) -> dict[str, tuple[str, list[str]
 
 
 def _take_away(rewrite: Rewrite, script: Script, step: Step, comments: list[cst.EmptyLine]) -> None:
-    """Remove a statement; a comment before it moves to the statement behind it."""
+    """Remove a statement; a comment before it moves to the statement behind it, or to the end of the block."""
     siblings, position = script.siblings(step)
     rewrite.replace(step)
-    if comments and position + 1 < len(siblings):
+    holder = script.holder(step)
+    if comments and position + 1 == len(siblings) and holder is not None:
+        rewrite.footers.setdefault(holder, []).extend(comments)
+    elif comments:
         following = siblings[position + 1]
         kept = without_blank(following).with_changes(leading_lines=[*comments, *following.leading_lines])
         rewrite.replace(following, kept)

@@ -21,6 +21,7 @@ class Rewrite:
         self.instead: dict[cst.CSTNode, Sequence[cst.CSTNode]] = {}
         self.ahead: dict[cst.CSTNode, list[cst.CSTNode]] = {}
         self.behind: dict[cst.CSTNode, list[cst.CSTNode]] = {}
+        self.footers: dict[cst.CSTNode, list[cst.EmptyLine]] = {}  # comments to put at a block's end
         self.names: dict[tuple[str, str], str] = {}  # how a name of a module is written, once it is imported
 
     def replace(self, node: cst.CSTNode, *new: cst.CSTNode) -> None:
@@ -60,6 +61,8 @@ class _Changes(cst.CSTTransformer):
         node = updated_node
         if isinstance(node, cst.IndentedBlock) and not node.body:
             node = node.with_changes(body=[cst.SimpleStatementLine([cst.Pass()])])
+        if isinstance(node, cst.IndentedBlock) and original_node in rewrite.footers:
+            node = node.with_changes(footer=[*rewrite.footers[original_node], *node.footer])
         new = rewrite.instead.get(original_node)
         ahead = rewrite.ahead.get(original_node, ())
         behind = rewrite.behind.get(original_node, ())
