@@ -62,22 +62,20 @@ def _group_names(standings: Mapping[int, Standing]) -> list[str]:
 
 def _begins(parting: Parting, standings: Mapping[int, Standing]) -> float:
     """When the first rank came to the parting."""
+    members = {rank for arm in parting.arms for rank in arm.ranks}
     times = [
         call.began_s
         for each in standings.values()
         for call in each.calls
-        if call.number == parting.number and any(each.rank in arm.ranks for arm in parting.arms)
+        if call.number == parting.number and each.rank in members
     ]
     return min(times, default=0.0)
 
 
 def _parting_in(name: str, standings: Mapping[int, Standing]) -> Parting | None:
     group = next((found for each in standings.values() if (found := each.find_group(name))), None)
-    members = [
-        each
-        for each in standings.values()
-        if (group is not None and each.rank in group.ranks) or each.find_group(name) is not None
-    ]
+    ranks = set(group.ranks) if group is not None else set()
+    members = [each for each in standings.values() if each.rank in ranks or each.find_group(name) is not None]
     calls = {each.rank: _numbered(each.calls, name) for each in members}
     if len(members) < 2 or not any(calls.values()):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spmdguard.format import escape_text, format_ranks, name_ranks, name_ranks_by_host
+from spmdguard.format import escape_text, name_ranks, name_ranks_by_host
 from spmdguard.watch.diagnosis import Cluster, Diagnosis
 from spmdguard.watch.hints import Hint
 from spmdguard.watch.partings import Arm
@@ -125,9 +125,8 @@ def _describe_cluster(cluster: Cluster, report: Report) -> list[str]:
         facts.append(f"step {first.step}")
     if first.phases:
         facts.append(f"phase {' > '.join(first.phases)}")
-    hosts = {
-        each.rank: each.host for each in report.standings if each.rank in set(cluster.ranks) and each.host
-    }
+    ranks = set(cluster.ranks)
+    hosts = {each.rank: each.host for each in report.standings if each.rank in ranks and each.host}
     who = name_ranks(cluster.ranks)
     if len(set(hosts.values())) > 1 and len(cluster.ranks) <= 64:
         who = name_ranks_by_host(hosts)
@@ -184,8 +183,3 @@ def summarise(diagnosis: Diagnosis) -> str:
     )
     at = f" (at {format_places(places, 2)})" if places else ""
     return f"{diagnosis.title}{at}"
-
-
-def ranks_line(ranks: Sequence[int]) -> str:
-    """Ranks as ranges, for tables."""
-    return format_ranks(ranks)

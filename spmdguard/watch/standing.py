@@ -213,8 +213,9 @@ def parse_ranks(text: str, limit: int = 1_000_000) -> tuple[int, ...]:
     """
     ranks: list[int] = []
     for part in text.split(",") if text else ():
-        first, _, last = part.strip().partition("-")
-        start, stop = _digits(first), _digits(last or first)
+        first, dash, last = part.strip().partition("-")
+        start = _digits(first)
+        stop = _digits(last) if dash else start
         if stop - start >= limit - len(ranks):
             raise ValueError(f"more than {limit} ranks")
         ranks.extend(range(start, stop + 1))

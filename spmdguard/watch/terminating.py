@@ -56,11 +56,11 @@ class Termination:
             self._asked_s is not None and self._installed and signal.getsignal(signal.SIGTERM) == self._handle
         )
 
-    def close(self) -> None:
-        """Put everything back, on the main thread."""
+    def close(self, *, failing: bool = False) -> None:
+        """Put everything back, on the main thread; ``failing``: this process ends by itself with its own code."""
         if self._installed and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGTERM) == self._handle:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                signal.signal(signal.SIGTERM, signal.SIG_IGN if failing else signal.SIG_DFL)
             found = signal.set_wakeup_fd(-1)
             if found != self._writing:
                 signal.set_wakeup_fd(found)  # somebody else's by now

@@ -49,7 +49,7 @@ _ANSWER_S = 0.6
 _DEAD_PEER_S = 0.4
 _ENDED_PEER_S = 1.2
 _WAIT_FOR_CAUSE_S = 4.0
-_SHORT_HINT_S = 0.6
+_SHORT_HINT_S = 1.0
 
 
 class Watch(threading.Thread):
@@ -388,7 +388,7 @@ class Watch(threading.Thread):
         self.peers.wake()
         self.join(1.0)
         self.native.close()
-        self._termination.close()
+        self._termination.close(failing=first is not None)
         remove_board(self.board, self.peers)
 
 
