@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from spmdguard.format import format_ranks
 from spmdguard.watch.cause import STALLED, Cause
-from spmdguard.watch.diagnosis import diagnose
+from spmdguard.watch.diagnosis import Diagnosis, diagnose
 from spmdguard.watch.hints import Hint, Linting, files_of
 from spmdguard.watch.html_report import render_html
 from spmdguard.watch.json_report import render_json
@@ -18,7 +19,7 @@ from spmdguard.watch.report import Report, render_text, summarise
 from spmdguard.watch.standing import Standing
 from spmdguard.watch.trace_report import render_trace
 
-HINT_TIMEOUT_S = 1.3
+HINT_TIMEOUT_S = 1.0
 
 
 def compose(
@@ -35,13 +36,13 @@ def compose(
     diagnosis = diagnose(standings, world_size)
     places = diagnosis.places()
     hints: list[Hint] | None = None
-    if linting is None or set(files_of(places)) - set(linting.files):
+    if linting is None or not linting.covers(places):
         if linting is not None:
             linting.stop()
         linting = Linting(files_of(places))
     hints = linting.find(places, hint_timeout_s)
     return Report(
-        diagnosis=diagnosis,
+        diagnosis=sharpen(diagnosis, hints or []),
         standings=tuple(standings),
         hints=None if hints is None else tuple(hints),
         limit_s=limit_s,
@@ -50,6 +51,22 @@ def compose(
         now_s=time.time(),
         waited_s=diagnosis.longest_s + time.monotonic() - started_s,
     )
+
+
+def sharpen(diagnosis: Diagnosis, hints: Sequence[Hint]) -> Diagnosis:
+    """Where as many ranks stand on each side of a parting, suspect those on the side that the linter flags."""
+    parting = diagnosis.parting
+    if diagnosis.kind != "parted" or parting is None or len(parting.arms) < 2:
+        return diagnosis
+    if set(diagnosis.suspects) != {rank for arm in parting.arms for rank in arm.ranks}:
+        return diagnosis
+    for hint in hints:
+        flagged = [
+            arm for arm in parting.arms if (hint.file, hint.line) in {(p.file, p.line) for p in arm.places}
+        ]
+        if len(flagged) == 1:
+            return replace(diagnosis, suspects=flagged[0].ranks)
+    return diagnosis
 
 
 def to_cause(report: Report) -> Cause:

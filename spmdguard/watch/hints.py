@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spmdguard.format import escape_text, short_path
+from spmdguard.watch.looking import kind_of_file
 from spmdguard.watch.standing import Place
 
 _MAX_FILES = 4
+_MAX_PROGRAM_FILES = 30
 _MAX_BYTES = 4_000_000
 _CERTAINTY = ("definite", "likely", "possible")
 _SEVERITY = ("error", "warning", "info")
@@ -43,45 +47,67 @@ class Hint:
 
 
 class Linting:
-    """The linter at work on the files of some places; started early, asked for when the report is made."""
+    """The linter at work in the background, on some files; asked for when the report is made."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the process has ended
         self.files = files
         if not files:
             return
         command = [sys.executable, "-m", "spmdguard", "lint", "--output-format", "json", "--quiet"]
         command += ["--isolated", "--preview", "--min-certainty", "possible", "--extend-select", "ALL"]
+        nice = shutil.which("nice")
         try:
             self._process = subprocess.Popen(
-                [*command, *files],
+                [*([nice, "-n", "10"] if nice else []), *command, *files],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=self._output,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
+                start_new_session=True,
             )
         except OSError:
             return
 
-    def find(self, places: Iterable[Place], timeout_s: float) -> list[Hint] | None:
+    def find(self, places: Sequence[Place], timeout_s: float) -> list[Hint] | None:
         """Findings that name a line of ``places``, the surest first; None where the linter did not answer."""
-        process, self._process = self._process, None
+        process = self._process
         if process is None:
             return None if self.files else []
         try:
-            out, _ = process.communicate(timeout=timeout_s)
+            code = process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            self.stop()
             return None
-        return read_hints(out, places) if process.returncode in (0, 1) else None
+        self._output.seek(0)
+        return read_hints(self._output.read(_MAX_BYTES + 1), places) if code in (0, 1) else None
+
+    def covers(self, places: Iterable[Place]) -> bool:
+        """Whether it was asked about every file of these places."""
+        known = {_name(file) for file in self.files}
+        return all(_name(file) in known for file in files_of(places))
 
     def stop(self) -> None:
         """End the process, where nobody will ask any more."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def files_of_program() -> list[str]:
+    """The files of the running program: the script, and its own modules beside and below it."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main is None or not Path(main).is_file():
+        return []
+    folder = f"{Path(main).resolve().parent}{os.sep}"
+    found = [str(main)]
+    for module in list(sys.modules.values()):
+        name = getattr(module, "__file__", None)
+        if isinstance(name, str) and name.startswith(folder) and kind_of_file(name) == "user":
+            found.append(name)
+    return [name for name in dict.fromkeys(found) if name.endswith(".py")][:_MAX_PROGRAM_FILES]
 
 
 def files_of(places: Iterable[Place]) -> list[str]:

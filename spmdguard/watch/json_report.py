@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spmdguard.watch.hints import Hint
-from spmdguard.watch.report import Report
+from spmdguard.watch.report import Report, shown_hints
 from spmdguard.watch.standing import Place, to_data
 
 
@@ -39,7 +39,7 @@ def render_json(report: Report) -> str:
                 for arm in parting.arms
             ],
         },
-        "hints": None if report.hints is None else [_hint(hint) for hint in report.hints],
+        "hints": None if report.hints is None else [_hint(hint) for hint in shown_hints(report)],
         "ranks": [to_data(standing) for standing in report.standings],
     }
     return json.dumps(data, indent=1)

@@ -165,15 +165,24 @@ def _describe_behind(behind: int) -> str:
 
 
 def _hint_lines(report: Report) -> list[str]:
-    if not report.hints or report.diagnosis.kind in _STALE:
+    hints = shown_hints(report)
+    if not hints:
         return []
     lines = []
-    for hint in report.hints[:2]:
+    for hint in hints:
         lines.append(f"  lint:   {hint.describe()}")
         lines += [f"            line {row}: {text}" for row, text in hint.steps[:4]]
-    if report.hints[0].help:
-        lines.append(f"          help: {report.hints[0].help}")
+    if hints[0].help:
+        lines.append(f"          help: {hints[0].help}")
     return lines
+
+
+def shown_hints(report: Report) -> tuple[Hint, ...]:
+    """The findings to show: where the cause may be no line of the program, only those that are sure enough."""
+    found = report.hints or ()
+    if report.diagnosis.kind in _STALE:
+        found = tuple(hint for hint in found if hint.certainty != "possible")
+    return found[:2]
 
 
 def summarise(diagnosis: Diagnosis) -> str:

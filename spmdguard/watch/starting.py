@@ -40,11 +40,11 @@ class Running:
             return None
         code = exc.code if isinstance(exc, SystemExit) and isinstance(exc.code, int) else 1
         self._cause = self._watch.leave(
-            "raised", exc=exc, victim=lost_partner(exc), code=code, failure=format_exception_line(exc)[:400]
+            "raised", exc=exc, victim=is_consequence(exc), code=code, failure=format_exception_line(exc)[:400]
         )
         return None if self._cause is None else self._cause.title
 
-    def ended(self, exc: BaseException | None = None, *, code: int = 0) -> None:
+    def ended(self, exc: BaseException | None = None, *, code: int | None = None) -> None:
         """This rank ends without an error."""
         if os.getpid() == self._pid:
             how = "" if exc is None else format_exception_line(exc)[:400]
@@ -60,6 +60,18 @@ class Running:
     def is_victim(self) -> bool:
         """Whether this rank left because of another."""
         return self._cause is not None
+
+
+def is_consequence(exc: BaseException) -> bool:
+    """Whether an error came out of communication with a rank that left, or was raised because of such a one."""
+    seen: set[int] = set()
+    current: BaseException | None = exc
+    while current is not None and id(current) not in seen:
+        if lost_partner(current):
+            return True
+        seen.add(id(current))
+        current = current.__cause__ or current.__context__
+    return False
 
 
 def start(settings: Settings) -> Running:

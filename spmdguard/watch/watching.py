@@ -20,7 +20,7 @@ from spmdguard.group.world import TorchWorld
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
 from spmdguard.watch.cause import FAILED, Cause, read_cause
 from spmdguard.watch.composing import HINT_TIMEOUT_S, compose, to_cause, write_reports
-from spmdguard.watch.hints import Linting, files_of
+from spmdguard.watch.hints import Linting, files_of, files_of_program
 from spmdguard.watch.leaving import (
     acknowledge,
     continue_stopped,
@@ -42,6 +42,8 @@ from spmdguard.watch.standing import Call, GroupNumber, Standing, State, to_json
 from spmdguard.watch.terminating import Termination, die
 
 TICK_S = 0.25
+_JOIN_TICK_S = 0.02
+_JOIN_TIMEOUT_S = 1.5
 ALERT_TICK_S = 0.1
 _ALERT_AFTER_S = 0.5
 _SETTLE_S = 0.4
@@ -49,7 +51,7 @@ _ANSWER_S = 0.6
 _DEAD_PEER_S = 0.4
 _ENDED_PEER_S = 1.2
 _WAIT_FOR_CAUSE_S = 4.0
-_SHORT_HINT_S = 1.0
+_HASTY_HINT_S = 0.05
 
 
 class Watch(threading.Thread):
@@ -67,6 +69,7 @@ class Watch(threading.Thread):
         self._answered = False
         self._obeyed = False
         self._linting: Linting | None = None
+        self._linted_places = False
         self._alone = True
         self._termination = Termination()
         self.ready = threading.Event()
@@ -85,7 +88,7 @@ class Watch(threading.Thread):
     def _join_others(self) -> bool:
         """Wait for the process group, then find the board of this node; False where the run ends before."""
         while default_group() is None:
-            if self._stopping.wait(TICK_S):
+            if self._stopping.wait(_JOIN_TICK_S):
                 return False
         link = open_link("watch")
         if link is None:
@@ -109,6 +112,8 @@ class Watch(threading.Thread):
         )
         self.board.write(to_json(self.observer.standing))
         self.native = NativeWatchdog(folder, rank)
+        if rank == 0:
+            self._linting = Linting(files_of_program())
         self._termination.has_news = lambda: self._left or bool(self.peers.gone)
         return True
 
@@ -186,9 +191,12 @@ class Watch(threading.Thread):
             )
             return
         own_s = limit_for(self.limits, [self.observer.standing])
-        if waited_s > own_s / 2 and self._linting is None and self.peers.leader() == rank:
+        if waited_s > own_s / 2 and not self._linted_places and self.peers.leader() == rank:
+            self._linted_places = True
             places = [place for each in self.peers.read_all() for place in each.places]
-            self._linting = Linting(files_of(places))
+            if self._linting is None or not self._linting.covers(places):
+                self._stop_linting()
+                self._linting = Linting(files_of(places))
         if waited_s > own_s:
             limit_s = limit_for(self.limits, self.peers.read_all())
             if waited_s > limit_s:
@@ -211,6 +219,11 @@ class Watch(threading.Thread):
         return found
 
     # -- reporting
+
+    def _stop_linting(self) -> None:
+        if self._linting is not None:
+            self._linting.stop()
+            self._linting = None
 
     def _answer(self) -> None:
         """Say in detail where this rank stands; as the leader, make the report."""
@@ -262,14 +275,13 @@ class Watch(threading.Thread):
         if not self._alone:
             with contextlib.suppress(LinkLost):
                 standings += self.relay.gather(_ANSWER_S)
-        linting, self._linting = self._linting, None
         report = compose(
             standings,
             world_size=self.world_size,
             limit_s=limit_for(self.limits, standings),
             reason=reason,
-            linting=linting,
-            hint_timeout_s=0.0 if in_haste else HINT_TIMEOUT_S if linting is not None else _SHORT_HINT_S,
+            linting=self._linting,
+            hint_timeout_s=_HASTY_HINT_S if in_haste else HINT_TIMEOUT_S,
         )
         cause = to_cause(report)
         if report.diagnosis.kind == "raised":
@@ -302,6 +314,7 @@ class Watch(threading.Thread):
         say(text)
         write_files_for(rank, cause, text)
         acknowledge(self.board, rank)
+        self._stop_linting()
         linger(self.board, self.peers, cause)
         remove_board(self.board, self.peers)
         end(cause)
@@ -326,6 +339,8 @@ class Watch(threading.Thread):
         self, state: State, *, exc: BaseException | None, victim: bool, code: int | None, failure: str
     ) -> Cause | None:
         """From the main thread: say how this rank leaves; the first cause, where it is another rank's."""
+        if default_group() is not None and self.is_alive():
+            self.ready.wait(_JOIN_TIMEOUT_S)  # it left as soon as it had met the others
         if not self.ready.is_set() or self._left:
             return None
         if self._obeyed and self.settings.abort:
@@ -387,6 +402,7 @@ class Watch(threading.Thread):
         self._stopping.set()
         self.peers.wake()
         self.join(1.0)
+        self._stop_linting()
         self.native.close()
         self._termination.close(failing=first is not None)
         remove_board(self.board, self.peers)

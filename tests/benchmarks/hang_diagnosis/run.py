@@ -81,12 +81,18 @@ def run_case(name: str, known: dict[str, Any], *, detail: bool) -> dict[str, Any
 
 
 def judge(name: str, known: dict[str, Any], found: dict[str, Any]) -> dict[str, bool]:
-    """Whether the rank, and a right line, are named."""
+    """What the run named.
+
+    ``rank``: a rank that diverges is among the suspects; ``only``: no other is. ``stack``: a right line
+    (``bad_lines`` or ``also_acceptable_lines`` of the case) is among the lines where ranks stand, began different
+    operations, or raised; ``line``: there, or in the findings of the linter that the report shows.
+    """
     case = json.loads((CASES / name / "case.json").read_text())
     right = {*case["bad_lines"], *case.get("also_acceptable_lines", [])}
     ranks = set(known["ranks"])
     return {
         "rank": bool(ranks & set(found["ranks"])),
+        "only": set(found["ranks"]) <= ranks and bool(found["ranks"]),
         "stack": bool(right & set(found["stack_lines"])),
         "line": bool(right & {*found["stack_lines"], *found["hint_lines"]}),
         "detail": bool(ranks & set(found.get("detail_ranks", ()))),
@@ -98,18 +104,19 @@ def print_table(truth: dict[str, Any], results: dict[str, Any]) -> None:
     """One line a case, then the shares."""
     names = [name for name in results if name in truth]
     judged = {name: judge(name, truth[name], results[name]) for name in names}
-    print(f"\n| {'case':<46} | kind      | rank | stack | line | late s | DETAIL rank | DETAIL line |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(f"\n| {'case':<46} | kind      | rank | only | stack | line | late s | DETAIL rank | DETAIL line |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for name in names:
         found, marks = results[name], judged[name]
         shown = {key: "yes" if value else "-" for key, value in marks.items()}
         late = "" if found["late_s"] is None else f"{found['late_s']:.1f}"
         print(
-            f"| {name:<46} | {found['kind']:<9} | {shown['rank']:<4} | {shown['stack']:<5} | {shown['line']:<4} "
+            f"| {name:<46} | {found['kind']:<9} | {shown['rank']:<4} | {shown['only']:<4} | {shown['stack']:<5} | {shown['line']:<4} "
             f"| {late:>6} | {shown['detail']:<11} | {shown['detail_line']:<11} |"
         )
     for title, test in (
         ("rank and line", lambda marks: marks["rank"] and marks["line"]),
+        ("only the diverging rank", lambda marks: marks["only"]),
         ("rank and line without the linter", lambda marks: marks["rank"] and marks["stack"]),
         ("DETAIL: rank", lambda marks: marks["detail"]),
         ("DETAIL: line", lambda marks: marks["detail_line"]),

@@ -9,7 +9,9 @@ from typing import Any
 
 from .launching import Ended
 
-_TIMED_OUT = re.compile(r"timed? ?out", re.IGNORECASE)
+_TIMED_OUT = re.compile(
+    r"timed out|wait timeout|timeout after|monitoredBarrier due to timeout", re.IGNORECASE
+)
 _LOST = re.compile(r"connection (?:closed|reset) by peer|broken pipe|socket error", re.IGNORECASE)
 _CAUSE = re.compile(r"spmdguard: rank \d+ (?:leaves|is a victim).*?the cause: (.*)")
 _TRACEBACK = re.compile(r"spmdguard: rank (\d+) failed\n(.*?)(?=\nspmdguard:|\Z)", re.DOTALL)
@@ -74,8 +76,8 @@ def _read_report(report: dict[str, Any], limit_s: float) -> Diagnosed:
     for arm in parting["arms"] if parting else ():
         lines |= {place["line"] for place in arm["places"] if place["file"].endswith("bad.py")}
     hints = report["hints"] or []
-    hint_lines = {hint["line"] for hint in hints[:2]}
-    hint_lines |= {step["line"] for hint in hints[:2] for step in hint["trail"]}
+    hint_lines = {hint["line"] for hint in hints}
+    hint_lines |= {step["line"] for hint in hints for step in hint["trail"]}
     waited_s = report["waited_s"]
     return Diagnosed(
         report["kind"],

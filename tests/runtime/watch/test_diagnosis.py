@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmdguard.watch.diagnosis import diagnose
@@ -127,6 +127,7 @@ def test_ranks_of_other_groups_do_not_count_as_behind() -> None:
     assert found.kind == "together"
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(standings, max_size=12), st.integers(0, 12))
 def test_any_standings_have_a_diagnosis(found: list[Standing], world_size: int) -> None:
     """Whatever ranks say, there is a diagnosis, every rank stands somewhere, and suspects are ranks."""

@@ -69,7 +69,7 @@ def test_the_report_names_rank_line_and_wait() -> None:
         assert piece in text, text
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(standings, max_size=10), st.integers(0, 12))
 def test_no_text_steers_a_terminal(found: list[Standing], world_size: int) -> None:
     """Whatever ranks say, the text has few, printable lines: standings are escaped when they are read."""
@@ -96,7 +96,7 @@ ALLOWED_TAGS = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(standings, max_size=8), st.integers(0, 10))
 def test_no_text_becomes_markup(found: list[Standing], world_size: int) -> None:
     """Whatever ranks say, the page holds only our own elements and attributes, and refers to nothing."""
@@ -134,7 +134,7 @@ def test_the_page_of_many_ranks_is_bounded() -> None:
     assert len(page) < 6_000_000
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(standings, max_size=8), st.integers(0, 10))
 def test_json_and_trace_can_be_read(found: list[Standing], world_size: int) -> None:
     """JSON and trace are JSON, whatever ranks say; the trace has only non-negative durations."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmdguard.format import format_ranks
@@ -38,6 +38,7 @@ def rounded(standing: Standing) -> dict[str, object]:
     return to_data(from_data(to_data(standing)))
 
 
+@settings(max_examples=60, deadline=None)
 @given(standings)
 def test_a_standing_is_read_as_it_was_written(standing: Standing) -> None:
     """Reading what was written and writing it again gives the same."""
@@ -46,6 +47,7 @@ def test_a_standing_is_read_as_it_was_written(standing: Standing) -> None:
     assert (once.get("rank"), once.get("state")) == (standing.rank, standing.state)
 
 
+@settings(max_examples=60, deadline=None)
 @given(standings, st.dictionaries(_fields, _json, max_size=4))
 def test_no_value_from_elsewhere_is_more_than_a_value_error(
     standing: Standing, wrong: dict[str, object]
@@ -61,6 +63,7 @@ def test_no_value_from_elsewhere_is_more_than_a_value_error(
     assert [text for text in texts if not text.isprintable() or len(text) > 4_000] == []
 
 
+@settings(max_examples=60, deadline=None)
 @given(_json)
 def test_any_json_is_no_more_than_a_value_error(data: object) -> None:
     """What is no standing, node or cause at all is refused without a crash."""
@@ -93,6 +96,7 @@ def test_the_oldest_calls_are_dropped_where_there_are_too_many() -> None:
     assert (found.rank, found.calls[-1].number) == (3, 255)
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 5_000), unique=True).map(sorted))
 def test_ranks_are_ranges_and_back(ranks: list[int]) -> None:
     """Ranges of ranks are read as the ranks that they were made of."""
