@@ -42,6 +42,12 @@ _COMMANDS = {
         "rule CODE",
         "show a rule's page; `spmdguard rule --all` lists every rule",
     ),
+    "demo": _Command(
+        "spmdguard.demo.command",
+        "demo_command",
+        "demo",
+        "watch a script hang and be explained, in less than half a minute",
+    ),
     "run": _Command(
         "spmdguard.launching.run_command",
         "run_command",

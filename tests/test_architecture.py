@@ -63,7 +63,7 @@ RUNTIME_LAYERS: tuple[tuple[str, ...], ...] = (
     ("lifecycle",),
     ("failfast",),
     ("watch", "preflight"),
-    ("launching",),
+    ("launching", "demo"),
     ("integrations", "testing"),
     ("cli", "__main__", ""),
 )

@@ -15,6 +15,7 @@ from spmdguard.watch.hints import Hint, Linting, files_of
 from spmdguard.watch.html_report import render_html
 from spmdguard.watch.json_report import render_json
 from spmdguard.watch.leaving import say
+from spmdguard.watch.partings import Arm
 from spmdguard.watch.report import Report, render_text, summarise
 from spmdguard.watch.standing import Standing
 from spmdguard.watch.trace_report import render_trace
@@ -61,12 +62,17 @@ def sharpen(diagnosis: Diagnosis, hints: Sequence[Hint]) -> Diagnosis:
     if set(diagnosis.suspects) != {rank for arm in parting.arms for rank in arm.ranks}:
         return diagnosis
     for hint in hints:
-        flagged = [
-            arm for arm in parting.arms if (hint.file, hint.line) in {(p.file, p.line) for p in arm.places}
-        ]
+        flagged = [arm for arm in parting.arms if _is_at(arm, hint.file, [hint.line])]
+        waiting = [arm for arm in parting.arms if _is_at(arm, hint.file, hint.others)]
+        if not flagged and len(waiting) == 1:
+            flagged = [arm for arm in parting.arms if arm not in waiting]
         if len(flagged) == 1:
             return replace(diagnosis, suspects=flagged[0].ranks)
     return diagnosis
+
+
+def _is_at(arm: Arm, file: str, lines: Sequence[int]) -> bool:
+    return any(place.file == file and place.line in lines for place in arm.places)
 
 
 def to_cause(report: Report) -> Cause:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from spmdguard.watch.standing import Place
 _MAX_FILES = 4
 _MAX_PROGRAM_FILES = 30
 _MAX_BYTES = 4_000_000
+_ROW = re.compile(r"\(line (\d{1,7})\)")
 _CERTAINTY = ("definite", "likely", "possible")
 _SEVERITY = ("error", "warning", "info")
 
@@ -40,6 +42,8 @@ class Hint:
     message: str
     steps: tuple[tuple[int, str], ...]
     help: str
+    others: tuple[int, ...] = ()
+    """Lines of the calls to which the other ranks go on, where the finding is about an exit."""
 
     def describe(self) -> str:
         """``"train.py:38 SPG101 collective-in-rank-branch (likely): ..."``."""
@@ -159,6 +163,10 @@ def _match(
         steps=tuple((row, escape_text(text.replace("\n", " "), 160)) for row, text in steps[:6]),
         help=escape_text(str(finding.get("help", "")).replace("\n", " "), 300),
     )
+    traces = finding.get("traces") or {}
+    others = {int(row) for text in traces.get("others", []) for row in _ROW.findall(str(text))}
+    diverging = {int(row) for text in traces.get("diverging", []) for row in _ROW.findall(str(text))}
+    hint = replace(hint, others=tuple(sorted(others - diverging)[:20]))
     if own:
         return hint, (False, min(own))
     return hint, ((True, min(through)) if through else None)

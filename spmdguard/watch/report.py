@@ -187,8 +187,9 @@ def shown_hints(report: Report) -> tuple[Hint, ...]:
 
 def summarise(diagnosis: Diagnosis) -> str:
     """One line for the ranks that do not show the report."""
-    places = next(
-        (c.standing.places for c in diagnosis.clusters if set(c.ranks) & set(diagnosis.suspects)), ()
-    )
-    at = f" (at {format_places(places, 2)})" if places else ""
-    return f"{diagnosis.title}{at}"
+    suspects = set(diagnosis.suspects)
+    places = [c.standing.places for c in diagnosis.clusters if suspects & set(c.ranks) and c.standing.places]
+    if not places:
+        return diagnosis.title
+    shown = [format_places(places[0], 2)] if len(places) == 1 else [format_places(p, 1) for p in places[:3]]
+    return f"{diagnosis.title} (at {' and '.join(shown)})"

@@ -104,15 +104,17 @@ def print_table(truth: dict[str, Any], results: dict[str, Any]) -> None:
     """One line a case, then the shares."""
     names = [name for name in results if name in truth]
     judged = {name: judge(name, truth[name], results[name]) for name in names}
-    print(f"\n| {'case':<46} | kind      | rank | only | stack | line | late s | DETAIL rank | DETAIL line |")
+    print(f"\n| {'case':<46} | kind      | rank | only | stack | line | late s ", end="")
+    print("| DETAIL rank | DETAIL line |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in names:
         found, marks = results[name], judged[name]
         shown = {key: "yes" if value else "-" for key, value in marks.items()}
         late = "" if found["late_s"] is None else f"{found['late_s']:.1f}"
         print(
-            f"| {name:<46} | {found['kind']:<9} | {shown['rank']:<4} | {shown['only']:<4} | {shown['stack']:<5} | {shown['line']:<4} "
-            f"| {late:>6} | {shown['detail']:<11} | {shown['detail_line']:<11} |"
+            f"| {name:<46} | {found['kind']:<9} | {shown['rank']:<4} | {shown['only']:<4} "
+            f"| {shown['stack']:<5} | {shown['line']:<4} | {late:>6} "
+            f"| {shown['detail']:<11} | {shown['detail_line']:<11} |"
         )
     for title, test in (
         ("rank and line", lambda marks: marks["rank"] and marks["line"]),

@@ -119,6 +119,7 @@ def wait(pids: dict[int, int], timeout_s: float, started_s: float, folder: Path)
             num_left_over += 1
     return {
         "seconds": time.monotonic() - started_s,
+        "started_s": started_s,
         "err": read(folder / "err"),
         "num_left_over": num_left_over,
         "ranks": [

@@ -54,6 +54,8 @@ class Ranks:
     seconds: float
     num_left_over: int
     err: str = ""
+    started_s: float = 0.0
+    """When the ranks were started, by ``time.monotonic()``; their own ends count from it."""
 
     def __getitem__(self, rank: int) -> Ended:
         return self.ranks[rank]
@@ -133,6 +135,7 @@ class Zygote:
             answer["seconds"],
             answer["num_left_over"],
             answer["err"],
+            answer["started_s"],
         )
 
     def _read(self, timeout_s: float) -> bytes:

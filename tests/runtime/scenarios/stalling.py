@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -19,6 +20,12 @@ from .parts import start_gloo
 
 def fail() -> None:
     raise ValueError("loss became \x1b[31mNaN")
+
+
+def fail_and_stay() -> None:
+    """An error in a process that then does not end, as one whose teardown hangs."""
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    raise ValueError("no space left")
 
 
 def hold_gil() -> None:
@@ -39,6 +46,7 @@ def meet_elsewhere() -> None:
 
 ACTS: dict[str, Any] = {
     "raise": fail,
+    "raise_and_stay": fail_and_stay,
     "exit": lambda: sys.exit(3),
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
@@ -59,12 +67,14 @@ def part(
     node_ranks: int = 0,
     abort: bool = True,
     steps: int = 12,
+    watched: bool = True,
 ) -> None:
     """Train a little, then rank ``who`` does ``act`` while the others reduce."""
     rank = int(os.environ["RANK"])
     if node_ranks:
         os.environ["SPMDGUARD_NODE"] = f"node{rank // node_ranks}"
-    spmdguard.start_watch(stall_limit=stall_limit, report_dir=report_dir, abort=abort)
+    if watched:
+        spmdguard.start_watch(stall_limit=stall_limit, report_dir=report_dir, abort=abort)
     start_gloo()
     total = torch.ones(3)
     for _ in range(steps):
@@ -72,7 +82,7 @@ def part(
         time.sleep(0.02)
     time.sleep(0.5)  # every rank's watch has joined
     if rank == who and act:
-        print(f"acting at {time.time():.3f}", flush=True)
+        print(f"acting at {time.monotonic():.3f}", flush=True)
         ACTS[act]()
     dist.all_reduce(total)
     dist.destroy_process_group()

@@ -14,7 +14,7 @@ from ..processes import Ranks, Zygote
 
 pytestmark = pytest.mark.processes
 LEFT, STALLED = int(ExitCode.PEER_FAILED), int(ExitCode.STALLED)
-HERE = Path(__file__).resolve().parents[1] / "scenarios" / "watching.py"
+HERE = Path(__file__).resolve().parents[1] / "scenarios" / "stalling.py"
 
 
 def line_of(text: str) -> int:
@@ -28,7 +28,7 @@ def causes_in(text: str) -> set[str]:
 
 
 def run(zygote: Zygote, ranks: int, **arguments: object) -> Ranks:
-    return zygote.run("watching:part", ranks=ranks, one_stderr=True, timeout_s=20, **arguments)
+    return zygote.run("stalling:part", ranks=ranks, one_stderr=True, timeout_s=20, **arguments)
 
 
 def test_an_error_of_one_rank_is_the_only_cause(zygote: Zygote) -> None:
@@ -38,9 +38,19 @@ def test_an_error_of_one_rank_is_the_only_cause(zygote: Zygote) -> None:
     assert causes_in(ended.err) == {"rank 1 failed first: ValueError: loss became \\x1b[31mNaN"}, (
         ended.report()
     )
-    assert f"watching.py:{line_of('raise ValueError')} in fail" in ended.err
+    assert f"stalling.py:{line_of('raise ValueError')} in fail" in ended.err
     assert ended.err.count("Traceback") == 1, ended.report()
     assert ended.num_left_over == 0
+
+
+def test_an_error_of_a_rank_that_does_not_end_frees_the_others(zygote: Zygote) -> None:
+    """Peers leave at once although the failing process, and its connections, stay."""
+    ended = zygote.run(
+        "stalling:part", ranks=2, one_stderr=True, timeout_s=4, act="raise_and_stay", stall_limit=100.0
+    )
+    assert ended.hung == [1], ended.report()
+    assert ended[0].code == LEFT, ended.report()
+    assert causes_in(ended.err) == {"rank 1 failed first: ValueError: no space left"}, ended.report()
 
 
 @pytest.mark.parametrize("act", ["kill", "os_exit"])
@@ -62,10 +72,10 @@ def test_a_stopped_rank_is_named_and_leaves_too(zygote: Zygote) -> None:
 
 def test_a_rank_that_holds_the_gil_is_named_with_its_line(zygote: Zygote) -> None:
     """Native code that keeps the GIL is named with the line that called it, although that rank cannot speak."""
-    ended = zygote.run("watching:part", ranks=2, one_stderr=True, timeout_s=12, act="gil", stall_limit=3.0)
+    ended = zygote.run("stalling:part", ranks=2, one_stderr=True, timeout_s=12, act="gil", stall_limit=3.0)
     assert ended[0].code == STALLED, ended.report()
     assert "STALL: rank 1 is silent: alive, but something holds the GIL" in ended.err, ended.report()
-    assert f"watching.py:{line_of('ctypes.PyDLL')} in hold_gil" in ended.err, ended.report()
+    assert f"stalling.py:{line_of('ctypes.PyDLL')} in hold_gil" in ended.err, ended.report()
 
 
 def test_a_rank_that_is_elsewhere_is_named_with_its_line(zygote: Zygote, tmp_path: Path) -> None:
@@ -73,7 +83,7 @@ def test_a_rank_that_is_elsewhere_is_named_with_its_line(zygote: Zygote, tmp_pat
     ended = run(zygote, 2, act="sleep", report_dir=str(tmp_path))
     assert ended.codes == [STALLED, STALLED], ended.report()
     assert "STALL: rank 1 did not come: rank 0 waits in all_reduce" in ended.err, ended.report()
-    assert f"watching.py:{line_of('    time.sleep(60)')} in wait_alone" in ended.err, ended.report()
+    assert f"stalling.py:{line_of('    time.sleep(60)')} in wait_alone" in ended.err, ended.report()
     suffixes = sorted("".join(path.suffixes) for path in tmp_path.iterdir())
     assert suffixes == [".html", ".json", ".trace.json", ".txt"]
     (found,) = (json.loads(path.read_text()) for path in tmp_path.glob("stall-*[0-9].json"))
@@ -86,7 +96,7 @@ def test_ranks_in_different_collectives_are_named_with_both_lines(zygote: Zygote
     assert ended.codes == [STALLED, STALLED], ended.report()
     assert "rank 0 began all_reduce where rank 1 began broadcast, number 13" in ended.err, ended.report()
     assert "parted: after all_reduce, number 12" in ended.err
-    assert f"watching.py:{line_of('dist.broadcast(')} in meet_elsewhere" in ended.err
+    assert f"stalling.py:{line_of('dist.broadcast(')} in meet_elsewhere" in ended.err
 
 
 def test_a_rank_that_ended_early_is_named(zygote: Zygote) -> None:
@@ -98,7 +108,7 @@ def test_a_rank_that_ended_early_is_named(zygote: Zygote) -> None:
 
 def test_an_error_made_of_a_lost_connection_is_no_cause(zygote: Zygote) -> None:
     """An error raised from that of a collective marks a victim."""
-    ended = zygote.run("watching:nested", ranks=2, one_stderr=True, timeout_s=20)
+    ended = zygote.run("stalling:nested", ranks=2, one_stderr=True, timeout_s=20)
     assert ended[0].failed, ended.report()
     (cause,) = causes_in(ended.err)
     assert cause.startswith("rank 1 died without a word"), ended.report()
@@ -123,7 +133,7 @@ def test_between_nodes_one_report_tells_of_all(zygote: Zygote) -> None:
 
 def test_waits_below_the_limit_are_left_alone(zygote: Zygote) -> None:
     """A rank that is late again and again, by less than the limit, disturbs nobody."""
-    ended = zygote.run("watching:wait_long", ranks=2, one_stderr=True, timeout_s=20)
+    ended = zygote.run("stalling:wait_long", ranks=2, one_stderr=True, timeout_s=20)
     assert ended.codes == [0, 0], ended.report()
     assert "spmdguard" not in ended.err, ended.report()
 
@@ -140,7 +150,7 @@ def test_a_run_that_ends_well_leaves_nothing(zygote: Zygote) -> None:
 def test_a_stall_may_only_be_reported(zygote: Zygote) -> None:
     """With abort=False the report is made once and the ranks go on."""
     ended = zygote.run(
-        "watching:part", ranks=2, one_stderr=True, timeout_s=20, act="nap", stall_limit=1.0, abort=False
+        "stalling:part", ranks=2, one_stderr=True, timeout_s=20, act="nap", stall_limit=1.0, abort=False
     )
     assert ended.codes == [0, 0], ended.report()
     assert ended.err.count("spmdguard: STALL:") == 1, ended.report()
@@ -148,7 +158,7 @@ def test_a_stall_may_only_be_reported(zygote: Zygote) -> None:
 
 def test_torchs_record_is_read_without_loading_a_compiler(zygote: Zygote) -> None:
     """Calls come with operation, number and line; reading them does not make torch import its compiler."""
-    ended = zygote.run("watching:record", ranks=1)
+    ended = zygote.run("stalling:record", ranks=1)
     assert ended.codes == [0], ended.report()
     reduce = line_of("dist.all_reduce(torch.ones(2))")
     lines = ended[0].out.split("\n")
