@@ -12,6 +12,8 @@ from .fact import Arg, Fact
 
 WORK = "torch.distributed.Work"
 GROUP = "torch.distributed.ProcessGroup"
+METRIC = "torchmetrics.Metric"
+LOCAL_METRIC = "torchmetrics.Metric, told not to synchronise"
 MODULE = "torch.nn.Module"
 
 UNIFORM = Fact(result="uniform")

@@ -106,6 +106,13 @@ UNKNOWN_ATTRIBUTES: dict[str, Fact] = {
     "rank": _POSSIBLE_RANK,
 }
 
+# Flags that say whether there are several ranks at all; where there is one, nothing can part, so they are read as true.
+LAUNCHED: frozenset[str] = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "is_", "use_", "run_", "enable_")
+    for name in ("distributed", "ddp", "dist", "multi_gpu", "multigpu", "distributed_training")
+) - {"dist", "ddp", "run_dist", "run_ddp"}
+
 TYPES_BY_NAME: dict[str, str] = {
     "accelerator": "accelerate.Accelerator",
     "fabric": "lightning_fabric.Fabric",
@@ -131,6 +138,7 @@ UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "reduce_scatter_tensor": (1, _ANY, exchanged("reduce_scatter_tensor", certainty="likely")),
     "gather_for_metrics": (1, _ANY, agreed("gather_for_metrics", certainty="likely")),
     "reduce_boolean_decision": (1, 2, agreed("reduce_boolean_decision", certainty="likely")),
+    "full_tensor": (0, 1, agreed("full_tensor", certainty="likely")),
     "monitored_barrier": (0, _ANY, agreed("monitored_barrier", event="barrier")),
     "barrier": (0, 2, agreed("barrier", event="barrier", certainty="likely")),
     "save_pretrained": (1, _ANY, Fact(raises_local=True, event="write", certainty="likely")),

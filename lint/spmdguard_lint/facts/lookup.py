@@ -200,6 +200,11 @@ def environment(key: str) -> Fact | None:
     return conventions.ENVIRONMENT.get(key)
 
 
+def says_launched(name: str) -> bool:
+    """Whether a flag of that name says that there are several ranks."""
+    return name in conventions.LAUNCHED
+
+
 def unknown_method(name: str, num_args: int) -> Fact | None:
     """The fact on ``receiver.name(...)`` with an unknown receiver, for names that mean one thing only."""
     entry = conventions.UNKNOWN_METHODS.get(name)

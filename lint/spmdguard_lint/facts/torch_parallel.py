@@ -38,6 +38,8 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.distributed._composable.replicate": agreed(
         "replicate", returns=DDP, retypes=_MODULE_0, event="wrap-module", certainty="likely"
     ),
+    f"{FSDP}.state_dict_type": Fact(wraps="context", retypes=_MODULE_0, returns=FSDP),
+    f"{FSDP}.set_state_dict_type": Fact(retypes=_MODULE_0, returns=FSDP),
     "torch.distributed.fsdp.wrap.wrap": Fact(result="arg0"),
     "torch.distributed.tensor.parallel.parallelize_module": agreed(
         "parallelize_module",

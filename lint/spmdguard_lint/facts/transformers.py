@@ -5,7 +5,9 @@ from __future__ import annotations
 from .build import (
     IS_LOCAL_MAIN,
     IS_MAIN,
+    LOCAL_METRIC,
     LOCAL_RANK,
+    METRIC,
     MODULE,
     PURE,
     RANK,
@@ -23,7 +25,6 @@ ARGUMENTS = "transformers.TrainingArguments"
 STATE = "transformers.TrainerState"
 CALLBACK = "transformers.TrainerCallback"
 MODEL = "transformers.PreTrainedModel"
-METRIC = "torchmetrics.Metric"
 
 _HOOK = (ARGUMENTS, STATE, "transformers.TrainerControl")
 _MAIN_FIRST = agreed("main_process_first", wraps="context", event="main-first")
@@ -162,6 +163,12 @@ TYPES: dict[str, TypeFacts] = {
             "_sync_dist": agreed("metric.sync", certainty="likely"),
         },
         call=_METRIC_STEP,
+    ),
+    LOCAL_METRIC: TypeFacts(
+        bases=(MODULE,),
+        methods=dict.fromkeys(("compute", "forward", "update", "reset", "unsync", "state_dict"), PURE)
+        | {"clone": Fact(result="receiver"), "sync": agreed("metric.sync", certainty="likely")},
+        call=PURE,
     ),
     "evaluate.EvaluationModule": TypeFacts(
         methods={"compute": local("read"), "add_batch": local("write"), "add": local("write")}

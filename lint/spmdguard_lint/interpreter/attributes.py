@@ -7,7 +7,7 @@ import ast
 from ..facts import lookup as facts
 from ..names.classes import ClassInfo
 from ..names.functions import FunctionInfo
-from ..values.value import NO_TAINT, NONE, Value, choice, expression, is_split, retaint, symbol, union
+from ..values.value import NO_TAINT, NONE, TRUE, Value, choice, expression, is_split, retaint, symbol, union
 from .frame import Frame
 
 SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
@@ -49,6 +49,8 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
 def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
     """An attribute of something unknown: what its name says by convention, else an opaque part of the receiver."""
     if receiver.tag in ("sym", "expr", "const", "ite"):
+        if facts.says_launched(name) and not receiver.taint:
+            return TRUE
         fact = facts.unknown_attribute(name) or facts.conventional_name(name)
         if fact is not None and not receiver.taint:
             from .expressions import text_of
@@ -197,6 +199,8 @@ def _inherited_attribute(frame: Frame, receiver: Value, cls: ClassInfo, name: st
         return result_of_fact(frame, fact, text_of(node), receiver, [], {}, node)
     if bases and facts.subclass_method(bases, name) is not None:
         return Value("bound", (receiver, name), receiver.taint)
+    if facts.says_launched(name):
+        return TRUE
     fact = facts.unknown_attribute(name) or facts.conventional_name(name)
     if fact is not None:
         from .expressions import text_of

@@ -109,7 +109,7 @@ def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], no
         return allocate(frame, frame.machine.objects.info(receiver).kind, dict(fields), trip, node)
     from .expressions import tuple_value
 
-    key = symbol(("key", receiver.data[0]))
+    key = symbol(("key", receiver.data[0]), frozenset(t for t in receiver.taint if t.kind == "order"))
     element = {"items": tuple_value([key, item]), "keys": key}.get(name, item)
     kind = "set" if frame.machine.objects.info(receiver).kind == "set" else "list"
     return allocate(frame, kind, {REST: element}, trip, node)

@@ -22,6 +22,7 @@ from ..values.value import (
     retaint,
     symbol,
     union,
+    without_order,
 )
 from .contents import touch
 from .frame import Frame
@@ -42,7 +43,7 @@ def make_display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
             key = evaluate(frame, key_node) if key_node is not None else NONE
             name = repr(key.data[0]) if is_const(key) and key_node is not None else REST
             fields[name] = value
-            trip = union(trip, key.taint)
+            trip = union(trip, without_order(key.taint))
     else:
         for index, item in enumerate(node.elts):
             value = evaluate(frame, item)
@@ -103,7 +104,7 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
 
 
 def ordered(value: Value) -> Value:
-    kept = frozenset(t for t in value.taint if t.kind != "order")
+    kept = without_order(value.taint)
     return value if kept == value.taint else retaint(value, kept, value.trip)
 
 
@@ -217,11 +218,16 @@ def write_item(
 
 
 def lengthen(frame: Frame, receiver: Value, taint: Taints) -> None:
-    """A container grew under a condition: its length varies for the same reason, but not for an order of growth."""
-    taint = frozenset(t for t in taint if t.kind != "order")
+    """A container grew under a condition: its length varies for the same reason.
+
+    What was added in an order of its own has the same length on every rank, and that order.
+    """
     if not taint:
         return
-    longer = Value("obj", receiver.data, receiver.taint, union(receiver.trip or NO_TAINT, taint))
+    counted = without_order(taint)
+    order = frozenset(t for t in taint if t.kind == "order")
+    trip = union(receiver.trip or NO_TAINT, counted)
+    longer = Value("obj", receiver.data, union(receiver.taint, order), trip)
     frame.live.replace_everywhere(receiver, longer)
 
 

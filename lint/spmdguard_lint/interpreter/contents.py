@@ -11,7 +11,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
-from ..values.value import NO_TAINT, Taints, Value, choice, expression, retaint, symbol, union
+from ..values.value import (
+    NO_TAINT,
+    Taints,
+    Value,
+    choice,
+    expression,
+    retaint,
+    symbol,
+    union,
+    without_order,
+)
 from .frame import Frame
 from .state import MADE, VERSION
 
@@ -40,7 +50,7 @@ def touch(frame: Frame, value: Value, node: ast.AST) -> None:
 
 def structure(frame: Frame, value: Value) -> Taints:
     """Why a container may have another structure on each rank."""
-    return union(value.taint, value.trip or NO_TAINT, version(frame, value).taint)
+    return union(without_order(value.taint), value.trip or NO_TAINT, version(frame, value).taint)
 
 
 def with_length(frame: Frame, value: Value) -> Value:

@@ -8,8 +8,10 @@ from typing import Any
 
 from ..traces.nodes import Branch, Event, Region, Tree
 from ..values.evaluate import rank_dependent, settled
+from ..values.shares import is_even_share
 from ..values.value import (
     FALSE,
+    NO_TAINT,
     NONE,
     TRUE,
     Taint,
@@ -114,13 +116,17 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
 
     receiver = evaluate(frame, node.value)
     if isinstance(node.slice, ast.Slice):
-        bounds = [evaluate(frame, b) for b in (node.slice.lower, node.slice.upper, node.slice.step) if b]
+        parts = (node.slice.lower, node.slice.upper, node.slice.step)
+        lower, upper, step = (NONE if part is None else evaluate(frame, part) for part in parts)
+        bounds = (lower, upper, step)
         bound_taint = union(*(b.taint for b in bounds))
         sliced = expression("slice", (receiver, *bounds))
         if any(rank_dependent(bound) for bound in bounds):
             shard = Event(frame.place(node), "shard-slice", text_of(node), (receiver,))
             frame.out.append(shard)
-        return retaint(sliced, sliced.taint, union(receiver.trip or frozenset(), bound_taint))
+            if is_even_share(lower, upper, step, receiver):
+                bound_taint = NO_TAINT
+        return retaint(sliced, sliced.taint, union(receiver.trip or NO_TAINT, bound_taint))
     index = evaluate(frame, node.slice)
     return read_item(frame, receiver, index, node)
 

@@ -72,6 +72,8 @@ def apply_fact(
         if fact.raises_local and not fact.suppresses:
             frame.out.append(event)
             frame.out.append(Fallible(place, text, True))
+        if fact.retypes is not None:
+            _retype(frame, fact, args, kwargs, node)
         return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
     if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)

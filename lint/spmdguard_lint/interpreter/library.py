@@ -6,11 +6,14 @@ import ast
 import builtins
 
 from ..facts import lookup as facts
+from ..facts.build import LOCAL_METRIC, METRIC
 from ..traces.nodes import Fallible, Jump, Loop, Op
+from ..values.shares import is_even_share
 from ..values.value import (
     NO_TAINT,
     NONE,
     Taint,
+    Taints,
     Value,
     constant,
     expression,
@@ -65,6 +68,8 @@ def call_external(
     type_name = facts.constructor(qualname)
     everything = [*args, *(value for name, value in kwargs.items() if name not in _PLACEMENT)]
     if type_name is not None:
+        if _keeps_to_itself(frame, type_name, args, kwargs):
+            type_name = LOCAL_METRIC
         place = frame.place(node)
         taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
         kept = frozenset(t for t in taint if t.kind not in ("data", "synced", "random"))
@@ -72,7 +77,22 @@ def call_external(
         return Value("extobj", (type_name, place, payload), kept, None, ("extobj", type_name, place))
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
-    return expression(f"call:{qualname}", wholes(frame, everything))
+    return equal_share(expression(f"call:{qualname}", wholes(frame, everything)), everything)
+
+
+def _keeps_to_itself(frame: Frame, type_name: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """A metric told not to synchronise, or a collection of such metrics."""
+    if type_name != METRIC:
+        return False
+    told = kwargs.get("sync_on_compute")
+    if told is not None and is_const(told):
+        return not told.data[0]
+    from .containers import fields_of
+
+    parts = list(args[0].data) if args and args[0].tag == "tuple" else []
+    if args and args[0].tag == "obj" and frame.machine.objects.info(args[0]).kind in ("list", "dict"):
+        parts = list(fields_of(frame, args[0]).values())
+    return bool(parts) and all(part.tag == "extobj" and part.data[0] == LOCAL_METRIC for part in parts)
 
 
 def _configured(
@@ -134,7 +154,7 @@ def call_builtin(
         return _same_length(frame, name, args, node)
     if name == "range":
         value = expression("range", args)
-        return retaint(value, value.taint, value.taint)
+        return retaint(value, value.taint, _range_trip(args, value.taint))
     if name == "issubclass" and len(args) == 2:
         known = is_subclass(args[0], args[1])
         if known is not None:
@@ -219,12 +239,24 @@ def _convert(name: str, value: Value) -> Value:
     return fold(expression(name, (value,)))
 
 
+def _range_trip(args: list[Value], taint: Taints) -> Taints:
+    if not taint or not 0 < len(args) <= 3:
+        return taint
+    start, stop, step = [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3]
+    return NO_TAINT if is_even_share(start, stop, step) else taint
+
+
 def _length(frame: Frame, value: Value) -> Value:
     if value.tag == "tuple":
         return constant(len(value.data))
     if is_container(frame, value):
         return asked(frame, value, "length")
     result = expression("len", (value,))
+    if value.tag == "ite":
+        from .containers import trip_taint
+
+        parts = [part.trip if part.trip is not None else trip_taint(part) for part in value.data[1:]]
+        return retaint(result, union(value.data[0].taint, *parts))
     if value.trip is not None:
         return retaint(result, value.trip)
     return result
@@ -272,7 +304,8 @@ def call_unknown_method(
         return call_value(frame, bound_method(frame, nearby, instance), args, kwargs, node)
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
-    result = expression(f"call:{name}", [receiver, *wholes(frame, [*args, *kwargs.values()])])
+    given = [*args, *kwargs.values()]
+    result = equal_share(expression(f"call:{name}", [receiver, *wholes(frame, given)]), given)
     if name in ("items", "keys", "values", "copy"):
         result = retaint(result, result.taint, receiver.trip)
     if name in ("to", "cuda", "cpu", "type"):
@@ -310,7 +343,19 @@ def call_unknown(
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
     label = function.key
-    return expression(f"call:{hash(label)}", [function, *wholes(frame, [*args, *kwargs.values()])])
+    made = expression(f"call:{hash(label)}", [function, *wholes(frame, [*args, *kwargs.values()])])
+    return equal_share(made, [*args, *kwargs.values()])
+
+
+def equal_share(made: Value, args: list[Value]) -> Value:
+    """What unknown code makes of the rank and the world size is taken for a share as long as that of the others."""
+    if (
+        made.trip is None
+        and any(a.tag in ("rank", "local_rank") for a in args)
+        and any(a.tag == "world" for a in args)
+    ):
+        return retaint(made, made.taint, NO_TAINT)
+    return made
 
 
 def _partial(

@@ -384,11 +384,12 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
     saved = dict(frame.live.variables)
     result: list[Value] = []
     trip: list[Taints] = []
+    order: list[Taints] = []
 
     def level(position: int) -> None:
         if position == len(node.generators):
             if isinstance(node, ast.DictComp):
-                evaluate(frame, node.key)
+                order.append(frozenset(order_taint(evaluate(frame, node.key))))
                 result.append(evaluate(frame, node.value))
             else:
                 result.append(evaluate(frame, node.elt))
@@ -426,7 +427,8 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
     element = result[-1] if result else symbol(("element", frame.place(node)))
     length = union(*trip) if trip else NO_TAINT
     length = frozenset(t for t in length if t.kind != "synced")
-    return allocate(frame, kinds[type(node)], {REST: element}, length, node)
+    made = allocate(frame, kinds[type(node)], {REST: element}, length, node)
+    return retaint(made, union(made.taint, *order), made.trip) if order else made
 
 
 def constant_condition(value: Value) -> bool | None:

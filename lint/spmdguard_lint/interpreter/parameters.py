@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..names.symbols import ClassSymbol, ExternalSymbol
-from ..values.value import NO_TAINT, NONE, Taint, Value, is_const, symbol, union
+from ..values.value import NO_TAINT, NONE, TRUE, Taint, Value, is_const, symbol, union
 from .frame import Frame
 from .state import State
 
@@ -126,6 +126,8 @@ def symbolic_parameter(
     typed = annotated_value(frame, function, annotation, label)
     if typed is not None:
         return typed
+    if facts.says_launched(name):
+        return TRUE
     fact = facts.conventional_name(name)
     if fact is not None and _default_allows_rank(default):
         from .facts_apply import result_of_fact
@@ -248,6 +250,8 @@ def _dataclass_field(
             type_name = facts.constructor(found.qualname)
             if type_name is not None:
                 return Value("extobj", (type_name, label, None))
+    if facts.says_launched(name):
+        return TRUE
     fact = facts.conventional_name(name)
     if fact is not None:
         from .facts_apply import result_of_fact

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from ..values.evaluate import UNKNOWN, Valuation, evaluate, residual, truth
+from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, residual, truth
 from ..values.value import intern
 from .catching import LEAVING, catches
 from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
@@ -360,13 +360,13 @@ class Reader:
         return self.terms.loop(self._count(node), term, after_normal, k.fall)
 
     def _count(self, node: Loop) -> Hashable:
-        if node.count is None:
-            return None
-        if self.valuation is not None:
+        if node.count is not None and self.valuation is not None:
             result = evaluate(node.count, self.valuation)
             if result is not UNKNOWN:
                 return ("n", result)
-        return node.count.key if node.count.tag == "const" else None
+            if rank_dependent(node.count):  # another expression for each rank
+                return ("n of", residual(node.count, self.valuation))
+        return node.count.key if node.count is not None and node.count.tag == "const" else None
 
     def _try(self, node: Try, k: Continuation) -> int:
         if node.final:

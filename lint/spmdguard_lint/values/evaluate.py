@@ -7,6 +7,7 @@ A *valuation* fixes the rank, the world size and the truth of some opaque condit
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -25,12 +26,12 @@ UNKNOWN: Any = _Unknown()
 
 @dataclass(frozen=True)
 class Valuation:
-    """What one rank knows: its rank, the world size, and the truth of opaque conditions."""
+    """What one rank knows: its rank, the world size, and the truth or number of opaque values by their keys."""
 
     rank: int
     world: int
     local: int = 2
-    atoms: Mapping[Hashable, bool] = field(default_factory=dict)
+    atoms: Mapping[Hashable, Any] = field(default_factory=dict)
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -66,13 +67,23 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
     "set": set,
     "sorted": sorted,
     "abs": abs,
+    "call:math.ceil": math.ceil,
+    "call:math.floor": math.floor,
     "float": float,
     "min": min,
     "max": max,
     "sum": sum,
 }
 _VARIADIC: dict[str, Callable[..., Any]] = {"range": range, "min": min, "max": max}
+_NUMERIC = frozenset(
+    {*_BINARY, "not", "neg", "int", "abs", "float", "min", "max", "call:math.ceil", "call:math.floor"}
+)
 _SAFE = (bool, int, float, str, type(None), tuple, list, range, set, frozenset)
+
+
+def is_computed(operator_name: str) -> bool:
+    """Whether an operator gives a number or a truth that follows from its operands' numbers."""
+    return operator_name in _NUMERIC
 
 
 def evaluate(value: Value, at: Valuation) -> Any:

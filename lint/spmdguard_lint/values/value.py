@@ -92,6 +92,15 @@ def union(*taints: Taints) -> Taints:
     return result
 
 
+def without_order(taint: Taints) -> Taints:
+    """The reasons that are not about the order of items."""
+    return (
+        taint
+        if not any(t.kind == "order" for t in taint)
+        else frozenset(t for t in taint if t.kind != "order")
+    )
+
+
 _KIND_ORDER = {"rank": 0, "group-rank": 1, "time": 2, "random": 3, "filesystem": 4, "signal": 5, "order": 6}
 
 

@@ -1,0 +1,107 @@
+"""Whether what each rank takes of something is as long on every rank.
+
+Terminology: a *share* is ``items[lower:upper:step]`` or ``range(lower, upper, step)`` whose bounds depend on the rank.
+Method: every part of the bounds that is opaque but rank-invariant gets a number, the same on all ranks; the share's
+length is then computed for every rank of small worlds, for several choices of numbers. Equal lengths throughout
+mean an even share: ``range(rank, n - n % world, world)``, or ``items[rank * k : (rank + 1) * k]`` with
+``k = n // world``. One difference is a counter-example, as for ``k = ceil(n / world)``, whose last rank gets less.
+Cost: a few hundred evaluations of small expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from .evaluate import UNKNOWN, Valuation, evaluate, is_computed
+from .value import NONE, Value, expression
+
+_WORLDS = (3, 4)
+_NUMBERS = (1009, 2, 1511, 7, 1730, 3, 1951, 5)
+_ENDLESS = 10**9
+
+
+def is_even_share(lower: Value, upper: Value, step: Value, of: Value | None = None) -> bool:
+    """Whether all ranks get as many items of ``of``, or as many numbers of a ``range`` where ``of`` is None."""
+    bounds = (lower, upper, step)
+    leaves: set[Hashable] = set()
+    if not all(_collect(bound, leaves) for bound in bounds):
+        return False
+    endless = (
+        of is not None and upper.key != NONE.key and length_key(of) not in leaves and _slice_of(of) is None
+    )
+    if of is not None and not endless and not _collect_length(of, leaves):
+        return False
+    ordered = sorted(leaves, key=repr)
+    for shift in range(len(_NUMBERS)):
+        atoms = {leaf: _NUMBERS[(index + shift) % len(_NUMBERS)] for index, leaf in enumerate(ordered)}
+        if (
+            of is not None and endless
+        ):  # nothing relates the bounds to the length: they are taken to lie within
+            atoms[length_key(of)] = _ENDLESS
+        for world in _WORLDS:
+            lengths = {_length(bounds, of, Valuation(rank, world, 2, atoms)) for rank in range(world)}
+            if len(lengths) != 1 or None in lengths:
+                return False
+    return True
+
+
+def length_key(of: Value) -> Hashable:
+    """The key of ``len(of)``."""
+    return expression("len", (of,)).key
+
+
+def _collect(value: Value, leaves: set[Hashable]) -> bool:
+    """Add the opaque parts of a bound; False where one of them differs between ranks in a way that is not known."""
+    if value.tag in ("const", "rank", "world", "local_rank", "node_rank"):
+        return True
+    if value.tag == "expr" and is_computed(value.data[0]):
+        return all(_collect(operand, leaves) for operand in value.data[1])
+    if value.tag == "ite":
+        return all(_collect(part, leaves) for part in value.data)
+    leaves.add(value.key)
+    return not value.taint
+
+
+def _collect_length(of: Value, leaves: set[Hashable]) -> bool:
+    cut = _slice_of(of)
+    if cut is None:
+        leaves.add(length_key(of))
+        return True
+    return all(_collect(bound, leaves) for bound in cut[1:]) and _collect_length(cut[0], leaves)
+
+
+def _slice_of(value: Value) -> tuple[Value, ...] | None:
+    if value.tag == "expr" and value.data[0] == "slice" and len(value.data[1]) == 4:
+        operands: tuple[Value, ...] = value.data[1]
+        return operands
+    return None
+
+
+def _length(bounds: tuple[Value, ...], of: Value | None, at: Valuation) -> int | None:
+    numbers = [None if bound.key == NONE.key else evaluate(bound, at) for bound in bounds]
+    if any(number is not None and not _is_whole(number) for number in numbers):
+        return None
+    start, stop, step = numbers
+    if step == 0:
+        return None
+    if of is None:
+        return len(range(start or 0, stop if stop is not None else 0, step or 1))
+    size = _size(of, at)
+    if size is None:
+        return None
+    if size >= _ENDLESS and (stop is None or start is None or start < 0 or stop < 0):
+        return None
+    return len(range(*slice(start, stop, step).indices(size)))
+
+
+def _size(of: Value, at: Valuation) -> int | None:
+    cut = _slice_of(of)
+    if cut is not None:
+        return _length(cut[1:], cut[0], at)
+    known = at.atoms.get(length_key(of))
+    return None if known is None else int(known)
+
+
+def _is_whole(number: Any) -> bool:
+    return number is not UNKNOWN and isinstance(number, int)

@@ -1,0 +1,198 @@
+"""Even and uneven shares, orders that dicts take from sets, metrics that keep to themselves."""
+
+from __future__ import annotations
+
+from spmdguard_lint.values.shares import is_even_share
+from spmdguard_lint.values.value import NONE, Value, constant, expression, symbol
+from tests.lint.rules.marked import agree
+
+RULES = ("SPG101", "SPG104", "SPG401", "SPG402", "SPG403")
+
+
+def test_a_share_is_even_where_every_rank_gets_as_much() -> None:
+    """Blocks of a floored size and evenly cut strides are even; rounding up, strides and the rest are not."""
+    assert agree(
+        """
+        import math
+        import torch.distributed as dist
+
+        def even(files, per, bs):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            floor = len(files) // world
+            usable = len(files) - len(files) % world
+            for x in files[rank * floor : (rank + 1) * floor]:
+                dist.barrier()
+            for x in files[rank * per : rank * per + per]:
+                dist.barrier()
+            for x in files[rank:usable:world]:
+                dist.barrier()
+            for x in files[: len(files) // world * world][rank::world]:
+                dist.barrier()
+            for step in range(len(files[rank:usable:world]) // bs):
+                dist.barrier()
+
+        def rounded_up(files):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            ceil = math.ceil(len(files) / world)
+            for x in files[rank * ceil : (rank + 1) * ceil]:
+                dist.barrier()  # SPG401
+
+        def stride(files):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            for x in range(rank, len(files), world):
+                dist.barrier()  # SPG401
+
+        def length_of_a_stride(files, bs):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            for step in range(len(files[rank::world]) // bs):
+                dist.barrier()  # SPG401
+
+        def computed_from_the_rank(bs):
+            for step in range(dist.get_rank() // bs):
+                dist.barrier()  # SPG401
+
+        def the_last_rank_takes_the_rest(files):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            per = len(files) // world
+            end = len(files) if rank == world - 1 else (rank + 1) * per
+            for x in files[rank * per : end]:
+                dist.barrier()  # SPG401
+        """,
+        *RULES,
+    )
+
+
+def test_unknown_code_that_is_given_rank_and_world_size_makes_equal_shares() -> None:
+    """A loader made elsewhere from rank and world size is as long everywhere; one made from the rank alone is not."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from elsewhere import loader_for
+
+        def train(x):
+            for batch in loader_for(dist.get_rank(), dist.get_world_size()):
+                dist.all_reduce(x)
+
+        def alone(x):
+            for batch in loader_for(dist.get_rank()):
+                dist.all_reduce(x)  # SPG401
+        """,
+        *RULES,
+    )
+
+
+def test_a_dict_takes_its_order_from_the_set_that_it_was_made_of() -> None:
+    """Iterating it is unordered, also by items; its length and truth are the same everywhere, and sorting mends it."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def totals(names, values):
+            kept = {name: values[name] for name in set(names)}
+            for name in kept:
+                dist.all_reduce(kept[name])  # SPG403
+
+        def items(names, values):
+            kept = {name: values[name] for name in set(names)}
+            for name, value in kept.items():
+                dist.all_reduce(value)  # SPG403
+
+        def not_its_order(names, values):
+            kept = {name: values[name] for name in set(names)}
+            for name in sorted(kept):
+                dist.all_reduce(kept[name])
+            if kept:
+                dist.barrier()
+            for turn in range(len(kept)):
+                dist.barrier()
+
+        def ordered(names, values):
+            kept = {name: values[name] for name in sorted(set(names))}
+            for name in kept:
+                dist.all_reduce(kept[name])
+        """,
+        *RULES,
+    )
+
+
+def test_a_metric_told_not_to_synchronise_computes_alone() -> None:
+    """``sync_on_compute=False``, also of all members of a collection."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torchmetrics import MetricCollection
+        from torchmetrics.classification import MulticlassAccuracy, MulticlassF1Score
+
+        def alone():
+            one = MulticlassAccuracy(3, sync_on_compute=False)
+            many = MetricCollection({"a": MulticlassAccuracy(3, sync_on_compute=False)})
+            if dist.get_rank() == 0:
+                print(one.compute(), many.compute())
+
+        def together():
+            many = MetricCollection({"a": MulticlassAccuracy(3, sync_on_compute=False), "f": MulticlassF1Score(3)})
+            if dist.get_rank() == 0:
+                print(many.compute())  # SPG101
+        """,
+        *RULES,
+    )
+
+
+def test_state_and_parameters_of_sharded_models_are_gathered_whatever_their_type() -> None:
+    """``full_tensor`` of an unknown parameter; ``state_dict`` under ``FSDP.state_dict_type``."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+        def norms(model):
+            if dist.get_rank() == 0:
+                for name, parameter in model.named_parameters():
+                    print(name, parameter.full_tensor().norm())  # SPG101
+
+        def save(model, kind):
+            if dist.get_rank() == 0:
+                with FSDP.state_dict_type(model, kind):
+                    print(model.state_dict())  # SPG101
+        """,
+        *RULES,
+    )
+
+
+def test_a_share_is_compared_by_numbers() -> None:
+    """The unit beside the rules: opaque bounds count, what differs between ranks in unknown ways never does."""
+    rank, world, n = Value("rank"), Value("world"), symbol("n")
+    cut = expression("-", (n, expression("%", (n, world))))
+    assert is_even_share(rank, cut, world)
+    assert not is_even_share(rank, n, world)
+    assert not is_even_share(constant(0), symbol("mine", frozenset({"data"})), NONE)
+    assert is_even_share(constant(0), n, NONE)
+
+
+def test_a_flag_that_says_distributed_is_read_as_true() -> None:
+    """With one rank nothing can part: what happens where the flag is false does not count."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Trainer:
+            def __init__(self, distributed):
+                self.distributed = distributed
+
+            def step(self, loss):
+                bad = loss.isnan()
+                if self.distributed:
+                    dist.all_reduce(bad)
+                if bad.item():
+                    return
+                if self.distributed:
+                    dist.barrier()
+
+            def unguarded(self, args):
+                if args.distributed and dist.get_rank() == 0:
+                    dist.barrier()  # SPG101
+        """,
+        *RULES,
+        "SPG102",
+        "SPG305",
+    )
