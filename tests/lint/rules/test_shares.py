@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spmdguard_lint.values.shares import is_even_share
 from spmdguard_lint.values.value import NONE, Value, constant, expression, symbol
+
 from tests.lint.rules.marked import agree
 
 RULES = ("SPG101", "SPG104", "SPG401", "SPG402", "SPG403")
