@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .interpreter.machine import Machine
-from .model import Finding, Location, Site
+from .model import CERTAINTY_ORDER, Finding, Location, Site
 from .source.parsing import CannotParse
 from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
@@ -233,8 +233,11 @@ def budget_findings(analysis: Analysis) -> Iterable[Finding]:
 
 
 def unique(findings: list[Finding]) -> list[Finding]:
-    """One finding per code and place."""
+    """One finding per code and place: the surest, and of equals the first."""
     kept: dict[tuple[str, Site], Finding] = {}
     for finding in findings:
-        kept.setdefault((finding.code, finding.site), finding)
+        key = (finding.code, finding.site)
+        known = kept.get(key)
+        if known is None or CERTAINTY_ORDER[finding.certainty] < CERTAINTY_ORDER[known.certainty]:
+            kept[key] = finding
     return list(kept.values())

@@ -310,3 +310,39 @@ def test_flag_beside_the_test_of_the_rank() -> None:
         """,
         *ARMS,
     )
+
+
+def test_wrapper_that_tells_of_errors_on_one_rank() -> None:
+    """The same call in both arms, watched on one rank alone; a raise that only the one rank comes to is found."""
+    assert agree(
+        """
+        import os
+
+        import torch.distributed as dist
+
+        def read(path):
+            if "x" in path:
+                raise ValueError(path)
+            return path
+
+        def watched(path):
+            if dist.get_rank() != 0:
+                return read(path)
+            try:
+                return read(path)
+            except Exception:
+                print("failed")
+                raise
+
+        def load(path):
+            watched(path)
+            dist.barrier()
+
+        def load_first(path):
+            if dist.get_rank() == 0:
+                if not os.path.exists(path):
+                    raise ValueError(path)  # SPG205
+            dist.barrier()
+        """,
+        "SPG205",
+    )

@@ -192,6 +192,7 @@ def test_names_in_a_batch() -> None:
         import pytorch_lightning as pl
 
         MONITORED = ("kl", "nll", "mse")
+        OTHERS = [make_name(1), make_name(2)]
 
         class Model(pl.LightningModule):
             def training_step(self, batch, batch_idx):
@@ -208,6 +209,11 @@ def test_names_in_a_batch() -> None:
                 for name in MONITORED:
                     if name in batch:
                         self.log(name, batch[name], sync_dist=True)
+                for name in OTHERS:
+                    if name in batch:
+                        self.log(name, batch[name], sync_dist=True)
+                    if name in batch["text"]:
+                        self.log(name, 1.0, sync_dist=True)  # SPG305
         """,
         "SPG305",
     )
@@ -253,4 +259,40 @@ def test_handles_that_the_device_waits_for() -> None:
                 return None
         """,
         "SPG603",
+    )
+
+
+def test_progress_bar_of_one_rank() -> None:
+    """A wrapper around the loader on one rank gives the same rounds; another loader on one rank does not."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Bar:
+            def __init__(self, iterable, total):
+                self.iterable = iterable
+                self.total = total
+
+            def __iter__(self):
+                return iter(self.iterable)
+
+        def train(loader, step):
+            rounds = enumerate(loader)
+            if dist.get_rank() == 0:
+                rounds = Bar(enumerate(loader), 3)
+            for i, batch in rounds:
+                step(batch)
+                if i % 10 == 0:
+                    dist.barrier()
+
+        def train_on_others(loader, other, step):
+            rounds = enumerate(loader)
+            if dist.get_rank() == 0:
+                rounds = Bar(other, 3)
+            for i, batch in rounds:
+                step(batch)
+                if i % 10 == 0:
+                    dist.barrier()  # SPG101
+        """,
+        *ARMS,
     )

@@ -311,8 +311,9 @@ def instantiate(
         if init in frame.machine.stack or len(frame.machine.stack) >= MAX_DEPTH + 3:
             return symbolic_of(frame, cls, node)
         inline_call(frame, init, value, args, kwargs, node, spread=spread)
-        if frame.state is not None and object_id not in frame.state.heap:
-            frame.state.heap[object_id] = {}
+        if frame.state is not None and not frame.state.heap.get(object_id):
+            # nothing is known of how it was made but what it was made of
+            frame.state.heap[object_id] = {f"<{position}>": arg for position, arg in enumerate(args)}
     else:
         _fill_dataclass(frame, cls, object_id, args, kwargs)
         after = cls.find_method("__post_init__")

@@ -256,9 +256,11 @@ def element_of(frame: Frame, value: Value, node: ast.AST) -> Value:
     if tag == "tuple":
         return joined(list(value.data)) or symbol(("element", place))
     if is_split(value):
-        return choice(
-            value.data[0], element_of(frame, value.data[1], node), element_of(frame, value.data[2], node)
-        )
+        _, then, orelse = value.data
+        for outer, inner in ((then, orelse), (orelse, then)):
+            if _shows(frame, outer, inner):
+                return element_of(frame, inner, node)
+        return choice(value.data[0], element_of(frame, then, node), element_of(frame, orelse, node))
     if tag == "expr":
         if _is_set(frame, value):
             return _unordered(symbol(("element", place), value.taint), place)
@@ -273,6 +275,14 @@ def element_of(frame: Frame, value: Value, node: ast.AST) -> Value:
         _ = facts
         return _element_of_unknown(frame, value, node)
     return symbol(("element", place), value.taint)
+
+
+def _shows(frame: Frame, outer: Value, inner: Value) -> bool:
+    """Whether an iterable is made around another one: a progress bar that one rank alone shows."""
+    if outer.tag == "obj":
+        return any(field.key == inner.key for field in fields_of(frame, outer).values())
+    made = outer.tag == "expr" and outer.data[0].startswith("call")
+    return made and any(operand.key == inner.key for operand in outer.data[1])
 
 
 def symbol_if_many(frame: Frame, container: Value, item: Value, place: Any) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ..traces.doubts import HIDDEN
+from ..traces.doubts import CUT, HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.value import NO_TAINT, Taint, Taints, Value, expression, symbol, union
 from .expressions import text_of
@@ -31,9 +31,9 @@ def trusted(frame: Frame, info: FunctionInfo, taint: Taints) -> Taints:
 
 
 def hide(frame: Frame, info: FunctionInfo, node: ast.AST) -> None:
-    """Mark that a function is called here whose communication the trace does not show."""
-    if frame.machine.reach.reaches(info):
-        frame.out.append(Event(frame.place(node), HIDDEN, text_of(node), call=info.full_name))
+    """Mark that a function is called here that the trace does not show: what it communicates, or where it raises."""
+    name = HIDDEN if frame.machine.reach.reaches(info) else CUT
+    frame.out.append(Event(frame.place(node), name, text_of(node), call=info.full_name))
 
 
 def hide_handed(frame: Frame, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:

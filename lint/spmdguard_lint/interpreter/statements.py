@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..traces.nodes import Branch, Jump, Tree
-from ..values.value import NONE, Value, expression, is_const, negate, symbol
+from ..values.value import NONE, Value, expression, is_const, negate, retaint, symbol
 from .assignment import assign, augmented
+from .comparisons import existence
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
 from .state import State, join
@@ -96,6 +97,8 @@ def branch(
 
 def _if(frame: Frame, node: ast.If) -> None:
     condition = truthiness(frame, node.test)
+    if condition.taint and _asks_for_entry(node):
+        condition = retaint(condition, existence(condition.taint), condition.trip)
     if is_main_guard(frame, node.test):
         execute_block(frame, node.body)
         return
@@ -107,6 +110,23 @@ def _if(frame: Frame, node: ast.If) -> None:
         lambda: execute_block(frame, node.orelse),
         "if",
         text_of(node.test),
+    )
+
+
+def _asks_for_entry(node: ast.If) -> bool:
+    """``if key in mapping: ... mapping[key]``: a question about which entries there are, and not about contents."""
+    test = node.test
+    if (
+        not isinstance(test, ast.Compare)
+        or len(test.ops) != 1
+        or not isinstance(test.ops[0], (ast.In, ast.NotIn))
+    ):
+        return False
+    mapping, key = text_of(test.comparators[0]), text_of(test.left)
+    return any(
+        isinstance(part, ast.Subscript) and text_of(part.value) == mapping and text_of(part.slice) == key
+        for statement in (*node.body, *node.orelse)
+        for part in ast.walk(statement)
     )
 
 

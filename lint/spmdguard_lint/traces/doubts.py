@@ -1,7 +1,7 @@
 """Doubts: why arms that look unequal may yet be equal, so that their divergence is only possible.
 
-Terminology: a *hidden call* is a call that may communicate and was not followed: what may be followed from one
-root was used up, or a function that communicates was handed to a library that calls it. An arm that holds one is
+Terminology: a *cut call* was not followed, because what may be followed from one root was used up, or because the
+function was handed to a library that calls it. One that communicates is a *hidden call*. An arm that holds one is
 not known to its end. Cost: one visit per node of the two arms, only where a divergence was found.
 """
 
@@ -13,10 +13,11 @@ from dataclasses import replace
 
 from .judged import Candidate
 from .matching import matched
-from .nodes import Branch, Event, Jump, Tree
+from .nodes import Branch, Call, Event, Jump, Node, Tree
 from .terms import ABORT, END, NEVER, Continuation, Reader, subtrees
 
 HIDDEN = "hidden-call"
+CUT = "cut-call"
 _ALONE = re.compile(
     r"not [\w.]*(distributed|is_initialized|dist_avail|is_parallel|is_dist\b)"
     r"|(world|group)_size\w*(\([^()]*\))? *(== *1|<= *1|< *2)\b"
@@ -30,13 +31,51 @@ _TOGETHER = re.compile(
 def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, quiet: Reader) -> bool:
     """Whether the arms of a branch may be equal after all."""
     if shape == "exit":
-        if jump is None or jump.kind not in ("raise", "exit"):
+        if jump is None or jump.kind not in ("raise", "exit") or raised_elsewhere(candidate, node, jump):
             return differ_by_raise(candidate, node, quiet)
         return runs_alone(candidate, quiet)
     then_hides, else_hides = hides(node.then), hides(node.orelse)
     if shape == "order":
         return then_hides or else_hides or differ_by_raise(candidate, node, quiet)
     return (then_hides and not quiet.has_ops(node.then)) or (else_hides and not quiet.has_ops(node.orelse))
+
+
+def raised_elsewhere(candidate: Candidate, node: Branch, jump: Jump) -> bool:
+    """Whether the other arm, or what follows, comes to the same raise: what decides about it stands further in.
+
+    A raise in a followed call may stand in a call that was not followed, too.
+    """
+    around = candidate.chain[0][0] if candidate.chain else []
+    rest = [around[around.index(node) + 1 :]] if node in around else []
+    followed = False
+    for arm in (node.then, node.orelse):
+        way = _way(arm, jump)
+        if way is None:
+            rest.append(arm)
+        else:
+            followed = any(isinstance(step, Call) for step in way)
+    return any(_comes_to(tree, jump, followed) for tree in rest)
+
+
+def _way(nodes: Tree, jump: Jump) -> tuple[Node, ...] | None:
+    """The nodes around a jump in a tree; None where it stands elsewhere."""
+    for inner in nodes:
+        if inner is jump:
+            return ()
+        for child in subtrees(inner):
+            way = _way(child, jump)
+            if way is not None:
+                return (inner, *way)
+    return None
+
+
+def _comes_to(nodes: Tree, jump: Jump, followed: bool) -> bool:
+    return any(
+        (isinstance(inner, Jump) and inner.place == jump.place)
+        or (followed and isinstance(inner, Event) and inner.name in (HIDDEN, CUT))
+        or any(_comes_to(child, jump, followed) for child in subtrees(inner))
+        for inner in nodes
+    )
 
 
 def runs_alone(candidate: Candidate, quiet: Reader) -> bool:
