@@ -133,11 +133,11 @@ def read_hints(output: bytes, places: Iterable[Place]) -> list[Hint]:
     for finding in findings if isinstance(findings, list) else []:
         try:
             hint, nearness = _match(finding, order)
-        except (KeyError, TypeError, ValueError):
+            sureness = _CERTAINTY.index(hint.certainty), _SEVERITY.index(finding["severity"])
+        except (AttributeError, KeyError, TypeError, ValueError):
             continue
         if nearness is not None:
-            severity = _SEVERITY.index(finding["severity"])
-            found.append(((_CERTAINTY.index(hint.certainty), severity, nearness), hint))
+            found.append(((sureness, nearness), hint))
     found.sort(key=lambda each: each[0])
     return [hint for _, hint in found]
 

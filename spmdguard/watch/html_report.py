@@ -26,7 +26,8 @@ pre { background: var(--soft); padding: 12px; border-radius: 6px; overflow-x: au
 .bar { position: relative; height: 22px; margin: 3px 0; background: var(--soft); padding: 0; overflow: hidden; }
 .bar i { position: absolute; top: 0; bottom: 0; min-width: 2px; font: 11px/22px system-ui; color: #fff;
   overflow: hidden; white-space: nowrap; text-indent: 4px; }
-.bar i.now { background: repeating-linear-gradient(135deg, #d6423f, #d6423f 8px, #b93532 8px, #b93532 16px); }
+.bar i.now { background: repeating-linear-gradient(135deg, #c77f1e, #c77f1e 8px, #b06f17 8px, #b06f17 16px); }
+.cause .bar i.now { background: #d6423f; } .who small { font-weight: 400; opacity: .75; }
 .bar i.left { background: #72757a; }
 .at { font-size: 12px; overflow-wrap: anywhere; } .legend span { margin-right: 14px; white-space: nowrap; }
 .legend b { display: inline-block; width: 11px; height: 11px; margin-right: 5px; border-radius: 2px; }
@@ -96,7 +97,8 @@ def _legend(colours: dict[str, str]) -> str:
     shown = [
         f'<span><b style="background:{colour}"></b>{escape(name)}</span>' for name, colour in colours.items()
     ]
-    return "".join([*shown, '<span><b style="background:#d6423f"></b>not finished</span>'])
+    shown += ['<span><b style="background:#c77f1e"></b>waits</span>']
+    return "".join([*shown, '<span><b style="background:#d6423f"></b>the cause</span>'])
 
 
 def _lane(
@@ -124,6 +126,7 @@ def _lane(
         text = escape(span.label) if width > 4 else ""
         drawn.append(f'<i{kind} style="{style}" title="{title}">{text}</i>')
     state = f"waits in {standing.operation}" if standing.state == "waiting" else standing.state
+    state = "not in communication" if standing.state == "running" else state
     failure = f": {standing.failure}" if standing.failure else ""
     where = f"{state}{failure} at {format_places(standing.places, 2)}"
     host = f"<br><small>{escape(standing.host)}</small>" if standing.host else ""

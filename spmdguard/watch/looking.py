@@ -100,7 +100,8 @@ def kind_of_file(filename: str) -> str:
     path = filename.replace("\\", "/")
     if any(part in path for part in _COMMUNICATES) and not any(part in path for part in _NOT_COMMUNICATING):
         return _COMMUNICATION
-    if is_library_file(filename) or path.startswith(_library_folders()):
+    installed = "/site-packages/" in path or "/dist-packages/" in path
+    if installed or is_library_file(filename) or path.startswith(_library_folders()):
         return _LIBRARY
     return _USER
 

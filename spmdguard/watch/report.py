@@ -140,7 +140,7 @@ def _describe_state(cluster: Cluster) -> str:
     first, seconds = cluster.standing, f"{cluster.longest_s:.1f} s"
     operation = first.operation or "communication"
     if first.state == "waiting":
-        return f"waits in {operation} since {seconds}"
+        return f"{'waits' if len(cluster.ranks) == 1 else 'wait'} in {operation} since {seconds}"
     if first.state == "raised":
         lost = f"gave up waiting in {operation}" if first.victim else "raised"
         return f"{lost}: {first.failure}"

@@ -38,6 +38,7 @@ def spans_of(standing: Standing, now_s: float, limit: int = 64) -> list[Span]:
         )
     if not any(span.unfinished for span in spans):
         start_s = now_s - max(0.0, standing.since_s)
-        text = standing.operation if standing.state == "waiting" else standing.state
+        states = {"waiting": standing.operation, "running": "not in communication"}
+        text = states.get(standing.state, standing.state)
         spans.append(Span(start_s, now_s, text, standing.failure, standing.places, True))
     return spans
