@@ -23,7 +23,7 @@ def agree_on_stops(program: Program) -> dict[str, tuple[str, list[str]]]:
         if step is None or _jumps_away(step):
             continue
         rewrite, notes = rewrites.setdefault(script, (Rewrite(script), []))
-        name = import_name(rewrite, "spmdguard", "sync_should_stop")
+        name = import_name(rewrite, "spmdguard", "sync_should_stop" if is_step else "stop_reason")
         if name is None:
             continue
         rewrite.after(step, step_from(script, f"if {name}():\n    break\n"))
@@ -45,7 +45,8 @@ def _training_step(program: Program, loop: Loop) -> Step | None:
 def _agrees(body: cst.IndentedBlock) -> bool:
     """Whether a loop agrees on a stop itself."""
     return any(
-        isinstance(node, cst.Call) and last_name(node.func) in ("sync_should_stop", "check_trigger")
+        isinstance(node, cst.Call)
+        and last_name(node.func) in ("sync_should_stop", "stop_reason", "check_trigger")
         for step in body.body
         if not isinstance(step, (cst.For, cst.While))
         for node in walk(step)

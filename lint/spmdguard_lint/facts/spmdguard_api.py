@@ -17,7 +17,7 @@ FUNCTIONS: dict[str, Fact] = {
     "spmdguard.raise_if_deferred_error": Fact(event="raise-if-deferred"),
     # agreements
     "spmdguard.sync_should_stop": agreed("sync_should_stop", Arg(-1, "group"), event="sync-stop"),
-    "spmdguard.stop_reason": Fact(result="uniform"),
+    "spmdguard.stop_reason": Fact(result="uniform", event="stop-reason"),
     "spmdguard.barrier": BARRIER,
     "spmdguard.main_process_first": agreed("main_process_first", wraps="context", event="main-first"),
     "spmdguard.is_main_process": IS_MAIN,

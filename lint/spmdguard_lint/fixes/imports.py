@@ -75,6 +75,12 @@ def _add(rewrite: Rewrite, module: str, name: str) -> None:
         known = isinstance(line, cst.ImportFrom) and _module_of(line) == module
         if known and _extend(rewrite, step, name):
             return
+    for made in (*rewrite.ahead.values(), *rewrite.behind.values()):
+        for index, node in enumerate(made):
+            longer = _with_name(rewrite, node, module, name)
+            if longer is not None:
+                made[index] = longer
+                return
     line = cst.ImportFrom(module=_dotted(module), names=[cst.ImportAlias(cst.Name(name))])
     _insert(rewrite, module, cst.SimpleStatementLine([line]))
 
@@ -82,10 +88,22 @@ def _add(rewrite: Rewrite, module: str, name: str) -> None:
 def _extend(rewrite: Rewrite, step: cst.SimpleStatementLine, name: str) -> bool:
     """Put a name into an import, in the order of the names."""
     now = rewrite.instead.get(step, (step,))[0]  # another name may have been put into it already
-    assert isinstance(now, cst.SimpleStatementLine)
-    line = now.body[0]
+    node = step.body[0]
+    assert isinstance(node, cst.ImportFrom)
+    longer = _with_name(rewrite, now, _module_of(node), name)
+    if longer is not None:
+        rewrite.replace(step, longer)
+    return longer is not None
+
+
+def _with_name(rewrite: Rewrite, step: cst.CSTNode, module: str, name: str) -> cst.SimpleStatementLine | None:
+    """An import from ``module`` with one more name, where a statement is such an import and has the room."""
+    line = step.body[0] if isinstance(step, cst.SimpleStatementLine) else None
     if not isinstance(line, cst.ImportFrom) or isinstance(line.names, cst.ImportStar):
-        return False
+        return None
+    if _module_of(line) != module:
+        return None
+    assert isinstance(step, cst.SimpleStatementLine)
     names = list(line.names)
     position = next((i for i, alias in enumerate(names) if _plain(alias) > name), len(names))
     comma = _comma(line, names)
@@ -96,9 +114,8 @@ def _extend(rewrite: Rewrite, step: cst.SimpleStatementLine, name: str) -> bool:
         names.insert(position, cst.ImportAlias(cst.Name(name), comma=comma))
     longer = line.with_changes(names=names)
     if line.lpar is None and len(rewrite.script.code(longer)) > MAX_WIDTH:
-        return False
-    rewrite.replace(step, now.with_changes(body=[longer]))
-    return True
+        return None
+    return step.with_changes(body=[longer])
 
 
 def _comma(line: cst.ImportFrom, names: Sequence[cst.ImportAlias]) -> cst.Comma:

@@ -30,19 +30,22 @@ def fix(finding: Finding, script: Script) -> Proposal | None:
 
 
 def end_step(rewrite: Rewrite, loop: Loop) -> bool:
-    """Add the agreement to a loop, and one behind it in every loop around it in the same function."""
+    """Add the agreement to a loop, and the exit behind it to every loop around it in the same function."""
     name = import_name(rewrite, "spmdguard", "sync_should_stop")
     if name is None or not isinstance(loop.body, cst.IndentedBlock):
         return False
-    text = f"if {name}():\n    break\n"
+    leave = "if {}():\n    break\n"
     last = loop.body.body[-1]
     if isinstance(last, cst.SimpleStatementLine) and isinstance(
         last.body[-1], (cst.Return, cst.Break, cst.Continue, cst.Raise)
     ):
         return False
-    rewrite.after(last, step_from(rewrite.script, text))
+    rewrite.after(last, step_from(rewrite.script, leave.format(name)))
     for step in around(rewrite.script, loop):
-        rewrite.after(step, step_from(rewrite.script, text))
+        reason = import_name(rewrite, "spmdguard", "stop_reason")
+        if reason is None:
+            return False
+        rewrite.after(step, step_from(rewrite.script, leave.format(reason)))
     return True
 
 

@@ -1,4 +1,4 @@
-"""SPG307: ask again in the outer loop, behind the inner one."""
+"""SPG307: leave the outer loop too, behind the inner one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from .script import Script, Step
 
 
 def fix(finding: Finding, script: Script) -> Proposal | None:
-    """Unsafe: it adds a collective to every round of the outer loop."""
+    """Unsafe: a program that means to go on after the inner loop is stopped."""
+    if "sync_should_stop" not in script.text:
+        return None
     for site in marked(finding, "outer"):
         loop = script.loop_at(site)
         if loop is None or not isinstance(loop.body, cst.IndentedBlock):
             continue
         step = _leading_there(finding, script, loop.body)
         rewrite = Rewrite(script)
-        name = import_name(rewrite, "spmdguard", "sync_should_stop")
+        name = import_name(rewrite, "spmdguard", "stop_reason")
         if step is None or name is None:
             continue
         rewrite.after(step, step_from(script, f"if {name}():\n    break\n"))
-        return Proposal("unsafe", "ask in the outer loop as well", rewrite.code())
+        return Proposal("unsafe", "leave the outer loop as well", rewrite.code())
     return None
 
 

@@ -50,9 +50,9 @@ and uses the answer; that the answer is used to leave the loop is not proved whe
 objects.
 
 ## Fix safety
-Unsafe: it adds a collective to every round. The fix ends the loop's body with `if sync_should_stop(): break`, and asks
-again behind the loop in each loop around it in the same function; a loop in a caller is SPG307's. An exit that
-one rank's own error decides gets `sync_should_stop(...)` around its condition.
+Unsafe: it adds a collective to every round. The fix ends the loop's body with `if sync_should_stop(): break`, and
+puts `if stop_reason(): break` behind it in each loop around in the same function; a loop in a caller is SPG307's.
+An exit that one rank's own error decides gets `sync_should_stop(...)` around its condition.
 
 ## References
 - `spmdguard.sync_should_stop`

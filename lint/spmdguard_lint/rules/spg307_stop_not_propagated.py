@@ -48,15 +48,16 @@ def train(epochs, batches, step, log):
         dist.barrier()
 ```
 
-A `return`, a second `sync_should_stop` in the outer loop, or `else: continue` and `break` do as well.
+A `return`, `if stop_reason(): break` in the outer loop, or `else: continue` and `break` do as well.
 
 ## Known limits
 A verdict that is kept in a list, a file or another object's method is taken for propagated as soon as the
 outer loop tests something that is computed from it.
 
 ## Fix safety
-Unsafe: it adds a collective to every round of the outer loop, `if sync_should_stop(): break` behind the inner loop or
-the call that holds it.
+Unsafe: a program that means to go on after the inner loop is stopped. The fix puts `if stop_reason(): break` behind the
+inner loop, or the call that holds it; it is local, because after an agreed stop all ranks have the same reason. No
+fix where the agreement is not spmdguard's.
 
 ## References
 - `spmdguard.sync_should_stop`
@@ -113,9 +114,9 @@ class _Stops(Walk):
         self.found: dict[Node, Finding] = {}
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
-        if isinstance(node, Event) and node.name == "sync-stop":
+        if isinstance(node, Event) and node.name in ("sync-stop", "stop-reason"):
             self.asked.add(node.place)
-            return ""
+            return "" if node.name == "sync-stop" else state
         return state
 
     def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
@@ -160,7 +161,7 @@ class _Stops(Walk):
             RULE,
             stop.left,
             f"the stop agreed in `{stop.asked.text}` ends the inner loop only; `{outer.text}` goes on",
-            "carry the verdict to the outer loop, or ask `sync_should_stop` there as well",
+            "carry the verdict to the outer loop, or end it with `if stop_reason(): break`",
             steps=[
                 (stop.asked.place, f"`{stop.asked.text}` is true on all ranks once one keeps an error"),
                 (outer.place, f"`{outer.text}` starts its next round all the same"),

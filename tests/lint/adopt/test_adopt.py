@@ -24,11 +24,11 @@ STYLES = {
     "prepared": ("prepared.py",),
 }
 EXPECTED = {
-    "functions": ("@run()", "@rank_local", "if sync_should_stop():"),
-    "trainer": ("@run()", "@rank_local", "@collective", "if sync_should_stop():"),
+    "functions": ("if stop_reason():", "@run()", "@rank_local", "if sync_should_stop():"),
+    "trainer": ("if stop_reason():", "@run()", "@rank_local", "@collective", "if sync_should_stop():"),
     "module_level": ("raise_if_deferred_error()", 'with deferring("torch.save"):', "if sync_should_stop():"),
-    "spawned": ("@run()", "@rank_local", "if sync_should_stop():"),
-    "prepared": ("@run()", "@rank_local", "if sync_should_stop():"),
+    "spawned": ("if stop_reason():", "@run()", "@rank_local", "if sync_should_stop():"),
+    "prepared": ("if stop_reason():", "@run()", "@rank_local", "if sync_should_stop():"),
 }
 TIMEOUT_S = 150
 

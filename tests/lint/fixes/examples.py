@@ -31,7 +31,7 @@ EXAMPLES: list[Example] = [
         """,
         """
         import torch.distributed as dist
-        from spmdguard import rank_local, sync_should_stop
+        from spmdguard import rank_local, stop_reason, sync_should_stop
 
         @rank_local(only="main")
         def log(step):
@@ -46,7 +46,7 @@ EXAMPLES: list[Example] = [
                     if sync_should_stop():
                         break
                     # end of the step
-                if sync_should_stop():
+                if stop_reason():
                     break
                 dist.barrier()
         """,
@@ -294,7 +294,7 @@ EXAMPLES += [
         """,
         """
         import torch.distributed as dist
-        from spmdguard import deferring, sync_should_stop
+        from spmdguard import deferring, stop_reason, sync_should_stop
 
         def train(epochs, batches, step, log):
             for epoch in range(epochs):
@@ -304,7 +304,7 @@ EXAMPLES += [
                         log(epoch)
                     if sync_should_stop():
                         break
-                if sync_should_stop():
+                if stop_reason():
                     break
                 # end of the epoch
                 dist.barrier()

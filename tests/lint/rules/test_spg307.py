@@ -239,3 +239,40 @@ def test_miss_while_on_the_verdict() -> None:
         """,
         "SPG307",
     )
+
+
+def test_leaving_the_outer_loop_for_the_reason_is_silent() -> None:
+    """After an agreed stop every rank has the same reason, so the outer loop may ask for it without a collective."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import deferring, stop_reason, sync_should_stop
+
+        def train(folds, epochs, batches, step, log):
+            for fold in folds:
+                for epoch in range(epochs):
+                    for batch in batches:
+                        dist.all_reduce(step(batch))
+                        with deferring("log"):
+                            log(epoch)
+                        if sync_should_stop():
+                            break
+                    if stop_reason():
+                        break
+                if stop_reason() is not None:
+                    break
+
+        def only_one_of_two(folds, epochs, batches, step, log):
+            for fold in folds:
+                for epoch in range(epochs):
+                    for batch in batches:
+                        dist.all_reduce(step(batch))
+                        with deferring("log"):
+                            log(epoch)
+                        if sync_should_stop():
+                            break
+                    if stop_reason():
+                        break  # SPG307
+        """,
+        "SPG307",
+    )
