@@ -47,7 +47,12 @@ def prepare_module(name: str, argv: Sequence[str]) -> Callable[[], None]:
 
 def _become_main(path: str) -> types.ModuleType:
     module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=os.fspath(path), __cached__=None, __spec__=None, __package__=None)
+    module.__dict__.update(
+        __file__=os.path.abspath(path),  # noqa: PTH100 - as Python: links are not followed
+        __cached__=None,
+        __spec__=None,
+        __package__=None,
+    )
     sys.modules["__main__"] = module
     return module
 

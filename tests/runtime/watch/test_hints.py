@@ -111,7 +111,7 @@ _json = st.recursive(
 @given(st.dictionaries(st.sampled_from(sorted(finding(1, []))), _json, max_size=3))
 def test_any_answer_is_read_without_harm(wrong: dict[str, Any]) -> None:
     """Findings with wrong fields are left out; what is shown is printable."""
-    for hint in read([finding(19, [19], **wrong)], 19):
+    for hint in read([{**finding(19, [19]), **wrong}], 19):
         texts = [hint.file, hint.code, hint.name, hint.message, hint.help, *(text for _, text in hint.steps)]
         assert [text for text in texts if not text.isprintable()] == []
 
