@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..facts import lookup as facts
 from ..traces.doubts import CUT, HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.value import NO_TAINT, Taint, Taints, Value, expression, symbol, union
@@ -57,6 +58,37 @@ def _communicating(value: Value) -> bool:
     return value.tag in _CARRIERS or any(t.kind == "synced" for t in value.taint)
 
 
+_WRAPS = (b"DataParallel", b"DDP", b"FSDP", b"fully_shard", b".prepare(", b"deepspeed")
+
+
+def _runs_model(frame: Frame, info: FunctionInfo, receiver: Value | None) -> bool:
+    """Whether a method calls a wrapped model that its object holds: a forward pass that communicates."""
+    if receiver is None or receiver.tag != "obj" or info.cls is None or frame.state is None:
+        return False
+    if not any(word in info.cls.module.source.content for word in _WRAPS):
+        return False
+    from .parameters import class_template
+
+    held = frame.state.heap.get(receiver.data[0]) or class_template(frame, info.cls)
+    for name, value in held.items():
+        fact = facts.call_instance(value.data[0]) if value.tag == "extobj" else None
+        if fact is not None and fact.op is not None and frame.machine.reach.mentions(info, f".{name}("):
+            return True
+    return False
+
+
+def _worth_following_here(
+    frame: Frame, info: FunctionInfo, receiver: Value | None, everything: list[Value], taint: Taints
+) -> bool:
+    """Whether this call is followed: for what the function is, or for what it gets here.
+
+    What a function of some length makes of rank-varying arguments is worth knowing.
+    """
+    if frame.machine.worth_following(info) or (taint and lines_of(info) <= TELLING):
+        return True
+    return any(_communicating(value) for value in everything) or _runs_model(frame, info, receiver)
+
+
 def inline_call(
     frame: Frame,
     info: FunctionInfo,
@@ -85,10 +117,7 @@ def inline_call(
         return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
         return symbol(("recursive", info.full_name, frame.place(node)), taint)
-    telling = (
-        bool(taint) and lines_of(info) <= TELLING
-    )  # what it makes of rank-varying arguments is worth knowing
-    if not telling and not machine.worth_following(info) and not any(_communicating(v) for v in everything):
+    if not _worth_following_here(frame, info, receiver, everything, taint):
         frame.out.append(Fallible(frame.place(node), text_of(node), False))
         if info.scope.has_yield:
             return symbol(("call", info.full_name, frame.place(node)), taint, taint)

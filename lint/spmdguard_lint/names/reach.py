@@ -102,6 +102,10 @@ class Reach:
             self._known[step] = True
             step = came_from[step]
 
+    def mentions(self, function: FunctionInfo, text: str) -> bool:
+        """Whether a piece of text stands in a function."""
+        return text in _text_of(function)
+
     def is_rank_helper(self, function: FunctionInfo) -> bool:
         """Whether the text of the function asks for the rank, so that its result may differ between ranks."""
         known = self._helpers.get(function)

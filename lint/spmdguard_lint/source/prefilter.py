@@ -39,7 +39,7 @@ class Prefilter:
 
     @cached_property
     def collective_calls(self) -> re.Pattern[str]:
-        """Finds calls that are collectives by their name, or by their name after ``dist.``."""
+        """Finds calls that are collectives by their name, or by their name after ``dist.``, and those that hide one."""
         from ..facts.conventions import UNKNOWN_METHODS
         from ..facts.tables import FUNCTIONS
 
@@ -48,7 +48,8 @@ class Prefilter:
         telling |= {name for name, entry in UNKNOWN_METHODS.items() if entry[2].op}
         alone = "|".join(map(re.escape, sorted(telling)))
         prefixed = "|".join(map(re.escape, sorted(functions - telling)))
-        return re.compile(rf"\b(?:(?:{alone})|(?:dist|distributed|comm)\.(?:{prefixed}))[ \t]*\(")
+        hiding = r"(?<=\.)backward|manual_backward|DistributedDataParallel|FullyShardedDataParallel|DDP|FSDP"
+        return re.compile(rf"\b(?:(?:{alone})|{hiding}|(?:dist|distributed|comm)\.(?:{prefixed}))[ \t]*\(")
 
 
 @lru_cache(maxsize=8)
