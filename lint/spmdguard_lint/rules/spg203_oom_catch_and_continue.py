@@ -7,7 +7,8 @@ Finds handlers that skip a batch, or try again, after running out of device memo
 ## Why is this bad
 Memory runs out on the rank that got the longest batch, not on all. That rank drops the batch and takes the
 next one, while the others are in the backward pass and wait for its gradients: with DDP, FSDP or DeepSpeed
-`backward()` is a collective. The recipe is right on one GPU and is copied from there.
+`backward()` is a collective. A handler that repeats the step is no better: the collectives that were done before
+memory ran out are done twice on this rank. The recipe is right on one GPU and is copied from there.
 
 ## Example
 ```python

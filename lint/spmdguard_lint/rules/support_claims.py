@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Branch, Handler, Jump, Node, Op, Try
+from ..traces.handlers import handles_memory
+from ..traces.nodes import Branch, Jump, Node, Op, Try
 from ..values.evaluate import Valuation, evaluate, truth
 from .support_trees import WORLDS, every_node, waits
 
@@ -29,7 +30,6 @@ _BY_KIND = {
     "exception": "SPG202",
 }
 NEW_GROUP = ("new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group", "init_device_mesh")
-_OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemory")
 
 
 def owner(divergence: Divergence) -> str:
@@ -141,15 +141,6 @@ def meets_in_handler(divergence: Divergence) -> Op | None:
             if isinstance(n, Op) and waits(n) and n.name != "destroy_process_group"
         ),
         None,
-    )
-
-
-def handles_memory(handler: Handler) -> bool:
-    """Whether a clause catches out-of-memory errors by class, or asks the message for "out of memory"."""
-    if any(name in _OUT_OF_MEMORY for name in handler.names):
-        return True
-    return any(
-        isinstance(node, Branch) and "out of memory" in node.text.lower() for node in every_node(handler.body)
     )
 
 

@@ -8,7 +8,7 @@ from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .judged import Candidate, Divergence, variance
-from .nodes import Branch, Fallible, Handler, Jump, Op, Tree, Try
+from .nodes import Branch, Fallible, Handler, Jump, Loop, Op, Tree, Try
 from .pointing import anchor, call_name, first_jump, first_op
 from .terms import ABORT, Reader, Terms, subtrees
 
@@ -36,7 +36,7 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
         own_op, own_calls = first_op(handler.body, quiet)
         if hard is not None and after_error != ABORT and not _meant_for_own_raise(handler, node.body):
             normal = quiet.read(node.body, body_k)
-            if normal != after_error:
+            if normal != after_error or (handles_memory(handler) and _ends_midway(node.body, quiet)):
                 jump = first_jump(handler.body)
                 jump = jump if jump is not None and jump.kind != "raise" else _last_jump(handler.body)
                 place = jump.place if jump is not None else handler.place
@@ -78,6 +78,37 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
                 operation=own_op,
                 regions=candidate.k.regions,
             )
+
+
+_OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemory")
+
+
+def handles_memory(handler: Handler) -> bool:
+    """Whether a clause catches out-of-memory errors by class, or asks the message for "out of memory"."""
+    if any(name in _OUT_OF_MEMORY for name in handler.names):
+        return True
+    stack = [handler.body]
+    while stack:
+        for node in stack.pop():
+            if isinstance(node, Branch) and "out of memory" in node.text.lower():
+                return True
+            stack.extend(subtrees(node))
+    return False
+
+
+def _ends_midway(nodes: Tree, reader: Reader) -> bool:
+    """Whether memory may run out after some collectives of a body: to repeat the body then is to repeat those."""
+    found: list[Op] = []
+    stack = [(nodes, False)]
+    while stack:
+        tree, again = stack.pop()
+        for node in tree:
+            if isinstance(node, Op) and reader.counts(node) and node.kind == "collective":
+                if again or node.name == "backward":
+                    return True
+                found.append(node)
+            stack.extend((child, again or isinstance(node, Loop)) for child in subtrees(node))
+    return len(found) > 1
 
 
 def _last_jump(nodes: Tree) -> Jump | None:

@@ -78,12 +78,37 @@ def test_right_handlers_are_silent() -> None:
     )
 
 
-def test_known_miss_retry_with_the_same_collectives() -> None:
-    """A handler that makes the same calls again looks like the body: that it began late is not seen."""
+def test_a_repeated_step() -> None:
+    """A handler that makes the same calls again repeats those that were done; before the first one it repeats none."""
     assert agree(
         """
         import torch
         import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def repeated(net, batch):
+            model = DDP(net)
+            try:
+                loss = model(batch).mean()
+                loss.backward()
+            except torch.cuda.OutOfMemoryError:  # SPG203
+                torch.cuda.empty_cache()
+                loss = model(batch[:1]).mean()
+                loss.backward()
+
+        def reduced_twice(step, batch):
+            try:
+                first = step(batch)
+                dist.all_reduce(first)
+                second = step(first)
+                dist.all_reduce(second)
+            except RuntimeError as error:  # SPG203
+                if "out of memory" not in str(error):
+                    raise
+                first = step(batch[:1])
+                dist.all_reduce(first)
+                second = step(first)
+                dist.all_reduce(second)
 
         def retried(step, batch):
             try:
