@@ -296,3 +296,23 @@ def test_progress_bar_of_one_rank() -> None:
         """,
         *ARMS,
     )
+
+
+def test_part_of_a_model_that_was_found_here_or_there() -> None:
+    """How many layers a model has that a file test found in one of two places; the file test itself decides."""
+    assert agree(
+        """
+        import os
+
+        import hub
+        import torch.distributed as dist
+
+        def reduce(path, grads):
+            model = hub.restore(path) if os.path.exists(path) else hub.fetch(path)
+            for layer in range(model.num_layers):
+                dist.all_reduce(grads[layer])
+            for name in os.listdir(path):
+                dist.all_reduce(grads[name])  # SPG401
+        """,
+        "SPG401",
+    )

@@ -10,6 +10,7 @@ from ..names.functions import FunctionInfo
 from ..values.value import NO_TAINT, NONE, TRUE, Value, choice, expression, is_split, retaint, symbol, union
 from .frame import Frame
 
+_OPAQUE = frozenset({"expr", "sym"})
 SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
 UNIFORM_PARTS = frozenset(
     {"dtype", "device", "type", "layout", "requires_grad", "is_cuda", "is_sparse", "placements", "names"}
@@ -42,7 +43,14 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
             return merge_taint(read_attribute(frame, present, name, node), receiver)
         first = read_attribute(frame, then, name, node)
         second = read_attribute(frame, orelse, name, node)
-        return choice(condition, first, second)
+        result = choice(condition, first, second)
+        if {then.tag, orelse.tag} <= _OPAQUE:
+            # found here or there, it is mostly the same thing
+            doubted = frozenset(
+                t._replace(certainty="possible") if t.kind == "filesystem" else t for t in result.taint
+            )
+            return retaint(result, doubted, result.trip)
+        return result
     return unknown_attribute(frame, receiver, name, node)
 
 
