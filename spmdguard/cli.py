@@ -36,6 +36,12 @@ _COMMANDS = {
         "adopt PATH...",
         "show how a training script looks in the guarded form",
     ),
+    "preflight": _Command(
+        "spmdguard.preflight.links",
+        "preflight_command",
+        "preflight",
+        "on every rank, by torchrun: find the slow or failing rank, host or link before the run",
+    ),
     "rule": _Command(
         "spmdguard_lint.cli",
         "rule_command",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Collection
@@ -14,7 +15,7 @@ from spmdguard.format import escape_text, name_ranks
 from spmdguard.group.timeouts import set_timeout, step_timeout
 from spmdguard.group.world import world
 from spmdguard.launch.faults import Fault
-from spmdguard.launch.handshake import Launched, handshake
+from spmdguard.launch.handshake import DEVICES_VARIABLE, Launched, handshake
 from spmdguard.launch.identity import Identity, read_identity
 
 __all__ = ["first_step_done", "init_process_group"]
@@ -62,13 +63,8 @@ def init_process_group(
     forbidden = {"store", "rank", "world_size", "init_method"} & set(options)
     if forbidden:
         raise ValueError(f"{sorted(forbidden)} come from the launcher's environment and cannot be given")
-    if (
-        backend is not None
-        and backend.split(":")[-1] == "gloo"
-        and num_devices is None
-        and "," not in backend
-    ):
-        allow = {*allow, "devices"}
+    if backend == "gloo" and num_devices is None and DEVICES_VARIABLE not in os.environ:
+        allow = {*allow, "devices"}  # ranks of a CPU job are bound to no device
     launched = handshake(meeting_s, allow=allow, num_devices=num_devices)
     from spmdguard.group.starting import find_wrong_ranks, start_group
 
