@@ -70,7 +70,7 @@ def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
         return retaint(value, NO_TAINT)
     if name in SHAPES and receiver.taint:
         kept = frozenset(t for t in receiver.taint if t.kind not in ("data", "synced", "random"))
-        return retaint(value, kept)
+        return retaint(value, union(kept, receiver.trip or NO_TAINT))
     return value
 
 

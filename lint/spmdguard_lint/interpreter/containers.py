@@ -26,6 +26,7 @@ from ..values.value import (
 )
 from .contents import touch
 from .frame import Frame
+from .selection import is_mask, picked, picks
 
 REST = "*"
 
@@ -76,7 +77,9 @@ def make_container(
     fields = {repr(k): v for k, v in kwargs.items()}
     trip: Taints = NO_TAINT
     if args:
-        fields[REST] = element_of(frame, args[0], node)
+        item = element_of(frame, args[0], node)
+        pairs = name == "dict" and item.tag == "tuple" and len(item.data) == 2
+        fields[REST] = item.data[1] if pairs else item
         trip = args[0].trip or NO_TAINT
     return allocate(frame, name, fields, trip, node)
 
@@ -158,7 +161,12 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
     if is_split(receiver):
         condition, then, orelse = receiver.data
         return choice(condition, read_item(frame, then, index, node), read_item(frame, orelse, index, node))
-    return expression("getitem", (receiver, index))
+    item = expression("getitem", (receiver, index))
+    if is_mask(index):
+        return picked(frame, item, index, node)
+    if is_const(index) and receiver.tag == "expr" and receiver.trip and picks(receiver.data[0][5:], 1):
+        return retaint(item, item.taint, receiver.trip)  # the indices along one dimension
+    return item
 
 
 def container_item(frame: Frame, receiver: Value, index: Value) -> Value:

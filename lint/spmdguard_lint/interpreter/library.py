@@ -27,6 +27,7 @@ from .contents import asked, condition_of, is_container, items_now, whole, with_
 from .expressions import text_of
 from .following import hide_handed
 from .frame import Frame
+from .selection import KEEPS_LENGTH, PICKS, picked, picks
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
 _SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map"})
@@ -74,10 +75,26 @@ def call_external(
         taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
         kept = frozenset(t for t in taint if t.kind not in ("data", "synced", "random"))
         payload = args[0] if args else None
-        return Value("extobj", (type_name, place, payload), kept, None, ("extobj", type_name, place))
+        trip = _size(frame, qualname, type_name, args, kwargs)
+        return Value("extobj", (type_name, place, payload), kept, trip, ("extobj", type_name, place))
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
-    return equal_share(expression(f"call:{qualname}", wholes(frame, everything)), everything)
+    made = equal_share(expression(f"call:{qualname}", wholes(frame, everything)), everything)
+    if args and picks(qualname, len(args)):
+        return picked(frame, made, args[-1] if qualname.endswith("masked_select") else args[0], node)
+    return made
+
+
+def _size(
+    frame: Frame, qualname: str, type_name: str, args: list[Value], kwargs: dict[str, Value]
+) -> Taints | None:
+    """Why a loader or data set of the library may have another number of items; None where it has none."""
+    from .datasets import arguments_trip, loader_trip, made_of
+
+    trip = loader_trip(frame, args, kwargs) if type_name == "torch.utils.data.DataLoader" else NO_TAINT
+    if made_of(qualname):
+        trip = arguments_trip(frame, args)
+    return trip or None
 
 
 def _keeps_to_itself(frame: Frame, type_name: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
@@ -310,6 +327,10 @@ def call_unknown_method(
         result = retaint(result, result.taint, receiver.trip)
     if name in ("to", "cuda", "cpu", "type"):
         result = retaint(result, receiver.taint, receiver.trip)
+    elif name in KEEPS_LENGTH and receiver.trip:
+        result = retaint(result, result.taint, receiver.trip)
+    if name in PICKS:
+        result = picked(frame, result, args[0] if name == "masked_select" and args else receiver, node)
     if name in _TEXT:
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in ("filesystem", "time")))
     if name in _FORM:

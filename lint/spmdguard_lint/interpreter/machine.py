@@ -18,7 +18,7 @@ from ..facts import lookup as facts
 from ..names.reach import Reach
 from ..names.symbols import Symbol
 from ..traces.nodes import Tree
-from ..values.value import NONE, Place, Value, choice, constant, symbol, union
+from ..values.value import NONE, Place, Taints, Value, choice, constant, symbol, union
 from .frame import Frame
 from .memo import CallMemo
 from .objects import ObjectTable
@@ -65,6 +65,7 @@ class Machine:
         self.resolved: dict[tuple[str, str], Symbol] = {}
         self.vouched: dict[str, bool] = {}
         self.templates: dict[int, dict[str, Value]] = {}
+        self.queues: dict[tuple[int, str], Taints] = {}
         self.template_heap: dict[Hashable, dict[str, Value]] = {}
         self.template_active: set[int] = set()
         self.followed: set[int] = set()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from .symbols import ClassSymbol, ExternalSymbol, FunctionSymbol, Symbol
+from .wrapped import wrapped_names
 
 if TYPE_CHECKING:
     from .classes import ClassInfo
@@ -59,6 +60,7 @@ class Reach:
         self._known: dict[FunctionInfo, bool] = {}
         self._helpers: dict[FunctionInfo, bool] = {}
         self._modules: set[Module] = set()
+        self._wrapped: dict[Module, frozenset[str]] = {}
         self.names: set[str] = set()
 
     def add(self, modules: Iterable[Module]) -> None:
@@ -81,7 +83,8 @@ class Reach:
         while pending:
             function = pending.pop()
             text = _text_of(function)
-            if self._known.get(function) or self._project.prefilter.collective_calls.search(text):
+            by_name = self._known.get(function) or self._project.prefilter.collective_calls.search(text)
+            if by_name or self._calls_wrapped(function, text):
                 self._mark(function, came_from)
                 return True
             for called in self._called(function, text):
@@ -112,6 +115,18 @@ class Reach:
         if known is None:
             known = self._helpers[function] = _RANK.search(_text_of(function)) is not None
         return known
+
+    def _calls_wrapped(self, function: FunctionInfo, text: str) -> bool:
+        """Whether the text calls what the module wraps, or runs a backward pass through it."""
+        wrapped = self._wrapped.get(function.module)
+        if wrapped is None:
+            wrapped = self._wrapped[function.module] = wrapped_names("\n".join(function.module.source.lines))
+        if not wrapped:
+            return False
+        return any(
+            name in wrapped or name == "backward" or receiver.rstrip(".").rpartition(".")[2] in wrapped
+            for _, receiver, name in _CALL.findall(text)
+        )
 
     def _called(self, function: FunctionInfo, text: str) -> Iterator[FunctionInfo | None]:
         """The functions that the calls in ``text`` may well mean; None for a collective under a name of its own."""

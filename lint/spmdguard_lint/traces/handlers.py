@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 
 from ..values.value import Taint
@@ -24,15 +25,22 @@ _IO = frozenset(
 def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader) -> Iterator[Divergence]:
     if node.form != "try" and not node.handlers:
         return
-    hard = _hard_op(node.body, quiet)
     body_k = candidate.body_k or candidate.k
     k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort", beyond=None)
+    operation = _hard_op(node.body, quiet)
     for handler in node.handlers:
+        hard = operation
         broad = not handler.names or any(n in _BROAD for n in handler.names)
         io = any(n in _IO for n in handler.names) and _has_io(node.body)
-        if not broad and not io and not (any(n in _ON_DATA for n in handler.names) and _reads_own(node.body)):
+        on_data = any(n in _ON_DATA for n in handler.names) and _reads_own(node.body)
+        of_model = None if broad or io or on_data else _model_raises(handler, node.body)
+        if not (broad or io or on_data or of_model):
             continue
         after_error = quiet.read(handler.body, k)
+        if of_model is not None:
+            if after_error in (ABORT, quiet.read([], body_k)):
+                continue  # it goes on as the others do, but for the forward pass itself
+            hard = hard or of_model
         own_op, own_calls = first_op(handler.body, quiet)
         if hard is not None and after_error != ABORT and not _meant_for_own_raise(handler, node.body):
             normal = quiet.read(node.body, body_k)
@@ -142,6 +150,26 @@ def _meant_for_own_raise(handler: Handler, body: Tree) -> bool:
         if any(_meant_for_own_raise(handler, child) for child in subtrees(node)):
             return True
     return False
+
+
+def _model_raises(handler: Handler, body: Tree) -> Op | None:
+    """The forward pass out of which a class of the project's own is caught: the model raises it on some batches."""
+    if not handler.names or any(hasattr(builtins, name) for name in handler.names):
+        return None
+    if _meant_for_own_raise(handler, body):
+        return None
+    return _forward(body)
+
+
+def _forward(nodes: Tree) -> Op | None:
+    for node in nodes:
+        if isinstance(node, Op) and node.implicit and "forward" in node.name:
+            return node
+        for child in subtrees(node):
+            found = _forward(child)
+            if found is not None:
+                return found
+    return None
 
 
 def _reads_own(nodes: Tree) -> bool:

@@ -1,0 +1,102 @@
+"""How many items a data set, a sampler or a loader has, and why that may differ between ranks.
+
+A loader is as long as what it draws from. A class of the project tells its length by ``__len__`` or by the loops of
+its ``__iter__``; those of the library take it from their arguments. What counts are reasons to have another number
+of items (a share by rank, an unseeded choice, the files of this host), not that the items themselves are other ones.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..values.value import NO_TAINT, Taints, Value, union
+from .frame import Frame
+
+_COUNTS = frozenset({"rank", "group-rank", "random", "filesystem", "time"})
+_MADE_OF = frozenset(
+    {"Subset", "TensorDataset", "ConcatDataset", "ChainDataset", "SubsetRandomSampler", "BatchSampler"}
+)
+_LIBRARY = "torch.utils.data."
+MAX_LOOPS = 8
+
+
+def loader_trip(frame: Frame, args: list[Value], kwargs: dict[str, Value]) -> Taints:
+    """Why a ``DataLoader`` made with these arguments may have another number of batches on each rank."""
+    for name in ("batch_sampler", "sampler"):
+        given = kwargs.get(name)
+        if given is not None and given.tag in ("obj", "extobj"):
+            return size_taint(frame, given)
+    dataset = args[0] if args else kwargs.get("dataset")
+    return NO_TAINT if dataset is None else size_taint(frame, dataset)
+
+
+def made_of(qualname: str) -> bool:
+    """Whether a constructor of the library makes something as long as its arguments."""
+    return qualname.startswith(_LIBRARY) and qualname.rpartition(".")[2] in _MADE_OF
+
+
+def arguments_trip(frame: Frame, args: list[Value]) -> Taints:
+    """Why something made of these arguments may have another number of items."""
+    return union(*(size_taint(frame, argument) for argument in args)) if args else NO_TAINT
+
+
+def size_taint(frame: Frame, value: Value) -> Taints:
+    """Why a data set may have another number of items on each rank."""
+    if value.tag == "obj" and frame.machine.objects.info(value).kind == "instance":
+        return _of_instance(frame, value)
+    trip = value.trip
+    if trip is None and value.tag in ("expr", "sym"):
+        from .containers import trip_taint
+
+        trip = trip_taint(value)
+    return frozenset(t for t in trip or NO_TAINT if t.kind in _COUNTS)
+
+
+def _of_instance(frame: Frame, value: Value) -> Taints:
+    from .attributes import bound_method
+    from .calls import call_value
+
+    cls = frame.machine.objects.info(value).cls
+    if cls is None:
+        return NO_TAINT
+    length = cls.find_method("__len__")
+    found: Taints = NO_TAINT
+    if length is not None:
+        with frame.collecting():
+            result = call_value(frame, bound_method(frame, length, value), [], {}, length.node)
+        found = frozenset(t for t in result.taint if t.kind in _COUNTS)
+    iterate = cls.find_method("__iter__")
+    if iterate is None or iterate.self_name is None:
+        return found
+    return union(
+        found, *(_of_field(frame, value, name) for name in _fields_run_over(iterate.node, iterate.self_name))
+    )
+
+
+def _of_field(frame: Frame, value: Value, name: str) -> Taints:
+    from .attributes import read_attribute
+    from .containers import trip_taint
+
+    with frame.collecting():
+        field = read_attribute(frame, value, name, frame.machine.objects.info(value).cls.node)  # type: ignore[union-attr]  # an instance has a class
+    return frozenset(
+        t for t in (field.trip if field.trip is not None else trip_taint(field)) if t.kind in _COUNTS
+    )
+
+
+def _fields_run_over(function: ast.AST, self_name: str) -> list[str]:
+    """The fields that the loops of ``__iter__`` run over, or whose iterator it returns."""
+    names: list[str] = []
+    for node in ast.walk(function):
+        over = node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else None
+        if isinstance(node, (ast.Return, ast.YieldFrom)):
+            over = node.value
+        while isinstance(over, ast.Call) and over.args:
+            over = over.args[0]
+        if (
+            isinstance(over, ast.Attribute)
+            and isinstance(over.value, ast.Name)
+            and over.value.id == self_name
+        ):
+            names.append(over.attr)
+    return names[:MAX_LOOPS]

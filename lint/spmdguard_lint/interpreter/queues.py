@@ -1,0 +1,134 @@
+"""Containers in which an object keeps work of its own: filled where something succeeded, emptied when it is done.
+
+Terminology: a *queue* is a list, dict or set in a field that one method fills only under a condition on a call's
+result (or in a hook), and that a method empties. How many items it holds at a given moment is then this rank's own
+affair: whether it is empty, and what is in it, may differ between ranks although no rank is ever asked for.
+Registries, which are filled under settings and never emptied, are no queues; nor is what a method fills that itself
+communicates, since that is how ranks keep their queues in step.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..values.value import NO_TAINT, Taint, Taints
+from .frame import Frame
+
+if TYPE_CHECKING:
+    from ..names.classes import ClassInfo
+    from ..names.functions import FunctionInfo
+
+_FILLS = frozenset({"append", "add", "appendleft", "insert", "extend", "update", "setdefault", "put"})
+_EMPTIES = frozenset({"pop", "popleft", "popitem", "clear", "remove", "discard"})
+_ABOUT_KIND = frozenset(
+    {"isinstance", "len", "hasattr", "getattr", "callable", "issubclass", "int", "bool", "str"}
+)
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def queue_taint(frame: Frame, cls: ClassInfo, name: str) -> Taints:
+    """Why a container in a field may hold something else on each rank; empty for what is no queue."""
+    cache = frame.machine.queues
+    key = (id(cls), name)
+    if key not in cache:
+        cache[key] = NO_TAINT
+        cache[key] = _find(frame, cls, name)
+    return cache[key]
+
+
+def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
+    fill: tuple[FunctionInfo, ast.AST] | None = None
+    emptied = False
+    for owner in cls.mro():
+        for method in owner.methods.values():
+            if method.self_name is None or method.name == "__init__":
+                continue
+            emptied = emptied or any(_empties(node, method.self_name, name) for node in ast.walk(method.node))
+            if fill is None and not frame.machine.reach.reaches(method):
+                site = next(_conditional_fills(method.node, method.self_name, name), None)
+                fill = (method, site) if site is not None else None
+    if fill is None or not emptied:
+        return NO_TAINT
+    method, site = fill
+    place = frame.place(site)._replace(filename=method.module.filename)
+    return frozenset(
+        {Taint("data", place, f"`self.{name}`, filled here as this rank's own work goes,", "likely")}
+    )
+
+
+def _is_field(node: ast.AST, self_name: str, name: str) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return own and node.attr == name and node.value.id == self_name  # type: ignore[attr-defined]  # own: an attribute of a name
+
+
+def _empties(node: ast.AST, self_name: str, name: str) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _EMPTIES and _is_field(node.func.value, self_name, name)
+    if isinstance(node, ast.Delete):
+        return any(isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in node.targets)
+    return False
+
+
+def _fills(node: ast.AST, self_name: str, name: str) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _FILLS and _is_field(node.func.value, self_name, name)
+    if isinstance(node, ast.Assign):
+        return any(isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in node.targets)
+    return False
+
+
+def _conditional_fills(function: ast.AST, self_name: str, name: str) -> Iterator[ast.AST]:
+    """The statements that fill the field in a hook, or behind a test of what a call has returned."""
+    results = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and _is_request(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    yield from _in_block(list(getattr(function, "body", [])), self_name, name, results, False)
+
+
+def _is_request(value: ast.AST) -> bool:
+    """Whether a value is what something else has returned: a call of a function, not of a class or built-in."""
+    if not isinstance(value, ast.Call):
+        return False
+    called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    return bool(called) and called not in _ABOUT_KIND and not called[:1].isupper()
+
+
+def _in_block(
+    body: list[ast.stmt], self_name: str, name: str, results: set[str], conditional: bool
+) -> Iterator[ast.AST]:
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, _Function) and node is not statement:
+                inner = node.body if isinstance(node.body, list) else [node.body]
+                yield from (one for part in inner for one in ast.walk(part) if _fills(one, self_name, name))
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from (one for one in ast.walk(statement) if _fills(one, self_name, name))
+            continue
+        asks = isinstance(statement, ast.If) and _asks(statement.test, results)
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(statement, field, None)
+            if isinstance(block, list):
+                yield from _in_block(block, self_name, name, results, conditional or asks)
+        if conditional and not isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            yield from (one for one in ast.walk(statement) if _fills(one, self_name, name))
+        if asks and _leaves(statement):
+            conditional = True
+
+
+def _asks(test: ast.expr, results: set[str]) -> bool:
+    return any(
+        (isinstance(node, ast.Name) and node.id in results) or _is_request(node) for node in ast.walk(test)
+    )
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    body = getattr(statement, "body", [])
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Continue, ast.Raise))

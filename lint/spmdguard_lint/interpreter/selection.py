@@ -1,0 +1,79 @@
+"""Selections whose size depends on contents: ``x[x > 0]``, ``nonzero``, ``unique``, ``masked_select``.
+
+The shape of a tensor is taken to be the same on every rank, its contents are not. What a mask picks from a tensor
+has as many items as the contents say, so its length varies for every reason for which the mask varies; and where the
+mask is computed from what a function was given, the contents are taken for this rank's own. A mask computed from the
+result of a collective is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..values.value import NO_TAINT, Taint, Taints, Value, retaint, union
+from .frame import Frame
+
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_OF_MASKS = frozenset({"&", "|", "^", "~", "invert"})
+_TESTS = frozenset(
+    f"call:{name}" for name in ("isfinite", "isnan", "isinf", "bool", "eq", "ne", "gt", "ge", "lt", "le")
+)
+PICKS = frozenset({"nonzero", "unique", "unique_consecutive", "masked_select", "argwhere", "flatnonzero"})
+_ROOTS = ("torch.", "numpy.")
+KEEPS_LENGTH = frozenset(
+    {"flatten", "ravel", "tolist", "squeeze", "contiguous", "detach", "clone", "numpy"}
+) | frozenset({"cpu", "to", "cuda", "type", "astype", "long", "int", "float", "half", "bool"})
+_GIVEN = frozenset({"param", "param-none", "element", "item", "field", "key"})
+_WHY = "as many items as this rank's own data selects"
+
+
+def is_mask(value: Value) -> bool:
+    """Whether a value is a comparison of tensors, or made of such: as an index it selects."""
+    if value.tag != "expr":
+        return False
+    operator, operands = value.data
+    if operator in _OF_MASKS:
+        return any(is_mask(operand) for operand in operands)
+    return operator in _COMPARISONS or operator in _TESTS
+
+
+def picks(qualname: str, num_args: int) -> bool:
+    """Whether a library function gives as many items as contents say; ``where`` does with a single argument."""
+    if not qualname.startswith(_ROOTS):
+        return False
+    name = qualname.rpartition(".")[2]
+    return name in PICKS or (name == "where" and num_args == 1)
+
+
+def picked(frame: Frame, selection: Value, by: Value, node: ast.AST) -> Value:
+    """A selection by a mask or by the contents of ``by``: its length varies as those do."""
+    why = frozenset(t for t in by.taint if t.kind not in ("synced", "order"))
+    own: Taints = NO_TAINT
+    if not why and (by.taint or _is_given(by)):
+        own = frozenset({Taint("data", frame.place(node), _WHY, "likely")})
+    trip = union(selection.trip or NO_TAINT, why, own)
+    return retaint(selection, union(selection.taint, own), trip) if trip else selection
+
+
+def _is_given(value: Value) -> bool:
+    """Whether a value is computed from parameters or items alone, so that nothing has made it the same everywhere."""
+    stack, given = [value], False
+    for _ in range(40):
+        if not stack:
+            return given
+        current = stack.pop()
+        if current.tag == "sym":
+            label = current.data[0]
+            kind = label[0] if isinstance(label, tuple) and label else None
+            if kind == "expr":
+                continue  # a slice
+            if kind not in _GIVEN:
+                return False
+            given = True
+        elif current.tag == "expr":
+            stack.extend(current.data[1])
+        elif current.tag in ("ite", "tuple"):
+            stack.extend(current.data)
+        elif current.tag not in ("const", "ext"):
+            return False
+    return False
