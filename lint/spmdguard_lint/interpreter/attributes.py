@@ -90,7 +90,7 @@ def bound_method(frame: Frame, info: FunctionInfo, receiver: Value) -> Value:
 
     if info.is_staticmethod:
         return decorated_value(frame, info)
-    if not info.decorators or info.is_classmethod:
+    if not info.decorators or (info.is_classmethod and len(info.decorators) == 1):
         return Value("func", (info, None, receiver), receiver.taint, None, ("func", id(info), receiver.key))
     decorated = decorated_value(frame, info)
     return bind(decorated, receiver)

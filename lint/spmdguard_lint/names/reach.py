@@ -116,11 +116,19 @@ class Reach:
             known = self._helpers[function] = _RANK.search(_text_of(function)) is not None
         return known
 
+    def wraps(self, module: Module) -> bool:
+        """Whether a module wraps a model, so that a backward pass in it communicates."""
+        return bool(self._names_of(module))
+
+    def _names_of(self, module: Module) -> frozenset[str]:
+        wrapped = self._wrapped.get(module)
+        if wrapped is None:
+            wrapped = self._wrapped[module] = wrapped_names("\n".join(module.source.lines))
+        return wrapped
+
     def _calls_wrapped(self, function: FunctionInfo, text: str) -> bool:
         """Whether the text calls what the module wraps, or runs a backward pass through it."""
-        wrapped = self._wrapped.get(function.module)
-        if wrapped is None:
-            wrapped = self._wrapped[function.module] = wrapped_names("\n".join(function.module.source.lines))
+        wrapped = self._names_of(function.module)
         if not wrapped:
             return False
         return any(

@@ -193,3 +193,62 @@ def test_an_exception_of_the_projects_own_comes_out_of_the_model() -> None:
         """,
         *RULES,
     )
+
+
+def test_a_backward_pass_in_a_module_that_wraps_models_communicates() -> None:
+    """Out of memory caught and skipped in a task whose model is wrapped by another function of the file."""
+    assert agree(
+        """
+        import torch
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        class Task:
+            def step(self, sample, model, optimizer):
+                try:
+                    loss, size = self.criterion(model, sample)
+                    loss.backward()
+                except torch.cuda.OutOfMemoryError:
+                    torch.cuda.empty_cache()
+                    return 0, 0  # SPG203
+                optimizer.step()
+                return loss.item(), size
+
+        def epoch(task, net, optimizer, batches):
+            model = DDP(net)
+            for sample in batches:
+                task.step(sample, model, optimizer)
+        """,
+        *RULES,
+        "SPG203",
+    )
+
+
+def test_a_context_manager_may_be_a_class_method() -> None:
+    """``@classmethod`` over ``@contextmanager``: its finally block runs at the end of the with statement."""
+    assert agree(
+        """
+        import contextlib
+        import torch
+        import torch.distributed as dist
+
+        class Group:
+            def shutdown(self):
+                dist.barrier()
+
+            @classmethod
+            @contextlib.contextmanager
+            def context(cls):
+                instance = cls()
+                try:
+                    yield instance
+                finally:
+                    instance.shutdown()  # SPG206
+
+        def evaluate(path, total):
+            with Group.context():
+                total += torch.load(path)
+                dist.all_reduce(total)
+        """,
+        *RULES,
+        "SPG206",
+    )
