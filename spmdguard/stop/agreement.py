@@ -57,7 +57,8 @@ class StopState:
         self.reason: StopReason | None = None
         self.last_channel: Channel | None = None
         self.last = self.alone
-        self.latch, self.store, self.world, self.sources = latch(), store(), world(), sources()
+        self.latch, self.store, self.world = latch(), store(), world()
+        self.sources, self.clock = sources(), clock()
         self.timeout = step_timeout()
 
     def find(self, channel: Channel | None) -> _GroupState:
@@ -130,34 +131,29 @@ def sync_should_stop(
     known = stop.last if channel is stop.last_channel else stop.find(channel)
     if every_n_steps != 1 and not known.is_due(every_n_steps):
         return False
-    asked = bool(should_stop) or stop.store.first is not None or stop.sources.wants()
-    known.num_agreements += 1
+    asked = bool(should_stop) or stop.store.first is not None
+    if not asked and stop.sources.any_open:
+        asked = stop.sources.wants()
+    number = known.num_agreements = known.num_agreements + 1
     if channel is None:
         verdict = asked
     elif overlap or known.pending is not None:
         text = _own_text(should_stop) if asked else ""
         verdict = _agree_late(channel, known, text, overlap)
-    else:
-        verdict = _agree(channel, known.num_agreements, asked)
+    else:  # in line, as everything up to here: this runs once a step
+        own = number % _ASKED + _ASKED * asked
+        started_s = stop.clock.monotonic()
+        try:
+            agreed = channel.max_int32(own)
+        except Exception as exc:
+            raise explain(_NAME, channel, exc, started_s) from exc
+        verdict = asked if agreed == own else _read(channel, agreed, number)
     if verdict:
         text = known.pending_text or (_own_text(should_stop) if asked else "")
         _learn_reason(channel, known, text, late=overlap)
     if stop.timeout.armed_s is not None:
         stop.timeout.step_done()
     return verdict
-
-
-def _agree(channel: Channel, number: int, asked: bool) -> bool:
-    started_s = clock().monotonic()
-    try:
-        agreed = channel.max_int32(_encode(number, asked))
-    except Exception as exc:
-        raise explain(_NAME, channel, exc, started_s) from exc
-    return _read(channel, agreed, number)
-
-
-def _encode(number: int, asked: bool) -> int:
-    return number % _ASKED | (_ASKED if asked else 0)
 
 
 def _read(channel: Channel, agreed: int, number: int) -> bool:
@@ -182,10 +178,12 @@ def _agree_late(channel: Channel, known: _GroupState, text: str, overlap: bool) 
         verdict = _finish(channel, known)
     if verdict:
         return True
+    number = known.num_agreements
+    own = number % _ASKED + _ASKED * bool(text)
     if not overlap:
-        return _agree(channel, known.num_agreements, bool(text))
-    known.pending_number, known.pending_text = known.num_agreements, text
-    known.pending = channel.start_max_int32(_encode(known.num_agreements, bool(text)))
+        return _read(channel, meet(_NAME, channel, lambda: channel.max_int32(own)), number)
+    known.pending_number, known.pending_text = number, text
+    known.pending = channel.start_max_int32(own)
     return False
 
 

@@ -21,15 +21,17 @@ from spmdguard.current import PerProcess, simulated_values
 
 
 class Sources:
-    """The sources of one process; ``asks`` and ``deadline_s`` are read in every agreement."""
+    """The sources of one process; ``any_open`` is read in every agreement, ``wants`` called where it is true."""
 
     def __init__(self) -> None:
         self.open: list[StopSource] = []
+        self.any_open = False
         self.asks = False
         self.deadline_s = math.inf
 
     def refresh(self) -> None:
         """Sum up the open sources; plain assignments, because a signal may come at any instant."""
+        self.any_open = bool(self.open)
         self.asks = any(source.text for source in self.open)
         self.deadline_s = min((source.deadline_s for source in self.open), default=math.inf)
 
