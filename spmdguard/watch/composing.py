@@ -9,14 +9,14 @@ from datetime import datetime
 from pathlib import Path
 
 from spmdguard.format import format_ranks
-from spmdguard.watch.cause import STALLED, Cause
+from spmdguard.watch.cause import FAILED, STALLED, Cause
 from spmdguard.watch.diagnosis import Diagnosis, diagnose
 from spmdguard.watch.hints import Hint, Linting, files_of
 from spmdguard.watch.html_report import render_html
 from spmdguard.watch.json_report import render_json
 from spmdguard.watch.leaving import say
 from spmdguard.watch.partings import Arm
-from spmdguard.watch.report import Report, render_text, summarise
+from spmdguard.watch.report import LEFT_KINDS, Report, render_text, summarise
 from spmdguard.watch.standing import Standing
 from spmdguard.watch.trace_report import render_trace
 
@@ -78,7 +78,8 @@ def _is_at(arm: Arm, file: str, lines: Sequence[int]) -> bool:
 def to_cause(report: Report) -> Cause:
     """The report as the run's first cause."""
     ranks = format_ranks(report.diagnosis.suspects)
-    return Cause(STALLED, ranks, summarise(report.diagnosis), render_text(report))
+    kind = FAILED if report.diagnosis.kind in LEFT_KINDS else STALLED
+    return Cause(kind, ranks, summarise(report.diagnosis), render_text(report))
 
 
 def write_reports(report: Report, folder: Path) -> list[Path]:

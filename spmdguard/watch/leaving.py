@@ -15,7 +15,7 @@ from spmdguard.format import name_ranks
 from spmdguard.group.bounded import call_bounded
 from spmdguard.primary import write_error_file
 from spmdguard.watch.board import Board, find_host
-from spmdguard.watch.cause import FAILED, STALLED, Cause
+from spmdguard.watch.cause import STALLED, Cause
 from spmdguard.watch.peers import Peers
 from spmdguard.watch.report import format_places
 from spmdguard.watch.standing import Standing, parse_ranks
@@ -65,16 +65,12 @@ def continue_stopped(standings: Iterable[Standing]) -> None:
                 os.kill(each.pid, signal.SIGCONT)
 
 
-def linger(board: Board, peers: Peers, cause: Cause | None, timeout_s: float = LINGER_S) -> None:
+def linger(board: Board, peers: Peers, timeout_s: float = LINGER_S) -> None:
     """Wait until every other living rank of this node that waits has said the cause, or a short time.
 
-    A launcher ends all ranks as soon as one of them has ended; the one that failed should end by itself.
+    A launcher ends all ranks as soon as one of them has ended.
     """
     deadline_s = time.monotonic() + timeout_s
-    if cause is not None and cause.kind == FAILED:
-        failed = (set(parse_ranks(cause.ranks)) & set(board.ranks())) - {board.rank}
-        while time.monotonic() < deadline_s and any(peers.is_there(rank) for rank in failed):
-            time.sleep(0.01)
     others = [rank for rank in board.ranks() if rank != board.rank]
     while time.monotonic() < deadline_s:
         others = [rank for rank in others if not board.has(f"ack-{rank}") and _will_say(board, peers, rank)]

@@ -18,6 +18,7 @@ MAX_LINES = 40
 _MAX_CLUSTERS = 8
 _MAX_ARMS = 4
 _MAX_WIDTH = 300
+LEFT_KINDS = ("raised", "died", "ended")
 _STALE = ("died", "stopped", "missing", "silent")  # the cause is no line of the program
 _ADVICE = {
     "raised": "mend the error of {who}; what other ranks say is its consequence",
@@ -61,7 +62,8 @@ class Report:
 def render_text(report: Report) -> str:
     """The report for a terminal."""
     diagnosis = report.diagnosis
-    head = [f"spmdguard: STALL: {diagnosis.title}", f"  saw:   {report.reason} ({report.when})"]
+    label = "FAILED" if diagnosis.kind in LEFT_KINDS else "STALL"
+    head = [f"spmdguard: {label}: {diagnosis.title}", f"  saw:   {report.reason} ({report.when})"]
     who = name_ranks(diagnosis.suspects) if diagnosis.suspects else "the ranks"
     tail = [f"  do:    {advice}"] if (advice := _ADVICE[diagnosis.kind].format(who=who)) else []
     tail = [*_hint_lines(report), *tail]

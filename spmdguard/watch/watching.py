@@ -18,7 +18,7 @@ from spmdguard.group.link import LinkLost, open_link
 from spmdguard.group.torch_access import default_group
 from spmdguard.group.world import TorchWorld
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
-from spmdguard.watch.cause import FAILED, Cause, read_cause
+from spmdguard.watch.cause import FAILED, STALLED, Cause, read_cause
 from spmdguard.watch.composing import HINT_TIMEOUT_S, compose, to_cause, write_reports
 from spmdguard.watch.hints import Linting, files_of, files_of_program
 from spmdguard.watch.leaving import (
@@ -284,8 +284,6 @@ class Watch(threading.Thread):
             hint_timeout_s=_HASTY_HINT_S if in_haste else HINT_TIMEOUT_S,
         )
         cause = to_cause(report)
-        if report.diagnosis.kind == "raised":
-            cause = replace(cause, kind=FAILED)
         if self._post_cause(cause) == cause:
             say(cause.report)
             if self.settings.abort:
@@ -303,19 +301,19 @@ class Watch(threading.Thread):
         if self._left or self._obeyed:
             return
         rank, waited_s = self.board.rank, self.observer.waited_s()
-        if cause.kind == FAILED and not cause.report:
+        if cause.kind == FAILED:
             saving = bool(self.observer.standing.phases)
             if cause.concerns(rank) or not (waited_s > 0 or (self.observer.stood_s() > 1.0 and not saving)):
                 return
         self._obeyed = True
-        if not self.settings.abort and cause.report:
+        if cause.kind == STALLED and not self.settings.abort:
             return
         text = describe_for(rank, cause, self.observer.standing, waited_s)
         say(text)
         write_files_for(rank, cause, text)
         acknowledge(self.board, rank)
         self._stop_linting()
-        linger(self.board, self.peers, cause)
+        linger(self.board, self.peers)
         remove_board(self.board, self.peers)
         end(cause)
 
@@ -398,7 +396,7 @@ class Watch(threading.Thread):
         acknowledge(self.board, rank)
         first = cause or read_cause(self.board.find("cause"))
         if first is not None:
-            linger(self.board, self.peers, first)
+            linger(self.board, self.peers)
         self._stopping.set()
         self.peers.wake()
         self.join(1.0)
