@@ -25,7 +25,7 @@ from spmdguard.watch.watching import Watch
 
 STEP_S = 0.005
 STEPS = 100
-PAIRS = 25
+PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 25
 
 
 class PausableWatch(Watch):

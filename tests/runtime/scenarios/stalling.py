@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 import spmdguard
+from spmdguard.watch import starting
 
 from .parts import start_gloo
 
@@ -86,7 +87,8 @@ def part(
         ACTS[act]()
     dist.all_reduce(total)
     dist.destroy_process_group()
-    print("done", flush=True)
+    running = starting._running
+    print("board", running._watch.board.folder if running is not None else "", flush=True)
 
 
 def wait_long(seconds: float = 1.0, steps: int = 3) -> None:

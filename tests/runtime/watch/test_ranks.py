@@ -140,11 +140,18 @@ def test_waits_below_the_limit_are_left_alone(zygote: Zygote) -> None:
 
 def test_a_run_that_ends_well_leaves_nothing(zygote: Zygote) -> None:
     """Without a failure nothing is said, and the board is removed."""
-    before = set(Path("/dev/shm").glob("spmdguard-*"))
     ended = run(zygote, 2)
     assert ended.codes == [0, 0], ended.report()
     assert "spmdguard" not in ended.err, ended.report()
-    assert set(Path("/dev/shm").glob("spmdguard-*")) - before == set()
+    boards = {
+        line.removeprefix("board ")
+        for each in ended.ranks
+        for line in each.out.split("\n")
+        if "board" in line
+    }
+    (board,) = boards
+    assert Path(board).is_absolute()
+    assert not Path(board).exists()
 
 
 def test_a_stall_may_only_be_reported(zygote: Zygote) -> None:
