@@ -19,7 +19,7 @@ from spmdguard_lint.model import Finding, Location, Progress, Site
 from spmdguard_lint.overlaps import overruled
 from spmdguard_lint.rules import registry
 from spmdguard_lint.source.discovery import discover
-from spmdguard_lint.source.parsing import CannotParse, gc_paused, parse
+from spmdguard_lint.source.parsing import CannotParse, check_syntax, gc_paused
 from spmdguard_lint.source.reading import CannotRead, SourceFile, decode_source, read_source
 from spmdguard_lint.source.suppressions import Suppression
 
@@ -130,7 +130,7 @@ def _syntax_errors(sources: Sequence[SourceFile], progress: Progress | None) -> 
         progress.phase("checking syntax", len(sources))
     for source in sources:
         try:
-            parse(source)
+            check_syntax(source)
         except CannotParse as error:
             yield error
         if progress is not None:
@@ -190,7 +190,7 @@ def _apply_suppressions(
 
 def _comment_findings(source: SourceFile, used: set[Use], config: Config) -> Iterator[Finding]:
     """SPG901 and SPG902 for the comments of one file."""
-    if "spmdguard:" not in source.text and "SPG" not in source.text:
+    if b"spmdguard:" not in source.content and b"SPG" not in source.content:
         return
     for unknown in source.comments.unknown:
         word = unknown.word or "nothing"

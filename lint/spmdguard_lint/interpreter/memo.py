@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..traces.nodes import Tree
 from ..traces.terms import subtrees
 from ..values.value import Value
+from .state import differing
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
@@ -93,12 +94,10 @@ class CallMemo:
             if any(heap.get(object_id) is not fields for object_id, fields in before.items()):
                 return
         made: dict[Hashable, Fields] = {}
-        for object_id, fields in after.items():
-            old = before.get(object_id)
-            if old is None:
-                made[object_id] = fields
-            elif old is not fields:
+        for object_id, fields in differing(before, after):
+            if object_id in before:
                 return
+            made[object_id] = fields
         seen = tuple((v.data[0], before.get(v.data[0])) for v in values if v.tag == "obj")
         self.calls[key] = Remembered(seen, nodes, value, made, self.size(nodes), raised)
 

@@ -7,11 +7,16 @@ copied when written. Cost: a join is linear in the number of names and fields th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from itertools import compress, filterfalse
+from operator import is_not
+from typing import TypeVar
 
 from ..values.value import NO_TAINT, Taints, Value, alternatives, choice, join_trip, retaint, symbol, union
 
 Fields = dict[str, Value]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 VERSION = "version"
 MADE = symbol("made")  # the version of a container that nothing has changed
 _MADE: Fields = {"at": MADE}
@@ -74,12 +79,9 @@ def _merge_names(
     if first is second:
         return first
     result = dict(first)
-    for name, value in second.items():
+    for name, value in differing(first, second):
         other = first.get(name)
-        if other is None:
-            result[name] = value
-        elif other is not value:
-            result[name] = merge(other, value)
+        result[name] = value if other is None else merge(other, value)
     return result
 
 
@@ -87,16 +89,21 @@ def _merge_heaps(
     first: dict[Hashable, Fields], second: dict[Hashable, Fields], merge: Callable[[Value, Value], Value]
 ) -> dict[Hashable, Fields]:
     result = dict(first)
-    for object_id, fields in second.items():
+    for object_id, fields in differing(first, second):
         other = first.get(object_id)
         if other is None:
             result[object_id] = _merge_names(_MADE, fields, merge) if _is_version(object_id) else fields
-        elif other is not fields:
+        else:
             result[object_id] = _merge_names(other, fields, merge)
-    for object_id, fields in first.items():
-        if _is_version(object_id) and object_id not in second:
-            result[object_id] = _merge_names(fields, _MADE, merge)
+    for object_id in filterfalse(second.__contains__, first):
+        if _is_version(object_id):
+            result[object_id] = _merge_names(first[object_id], _MADE, merge)
     return result
+
+
+def differing(first: dict[_K, _V], second: dict[_K, _V]) -> Iterator[tuple[_K, _V]]:
+    """The entries of the second that are not the very same in the first; most are, and are passed over fast."""
+    return compress(second.items(), map(is_not, map(first.get, second), second.values()))
 
 
 def _is_version(object_id: Hashable) -> bool:
@@ -136,7 +143,7 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
         else:
             variables[name] = merge(name, known, value)
     heap = dict(entry.heap)
-    for object_id, fields in back.heap.items():
+    for object_id, fields in differing(entry.heap, back.heap):
         known_fields = entry.heap.get(object_id)
         if known_fields is None and _is_version(object_id):
             known_fields = _MADE
@@ -144,7 +151,7 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
             heap[object_id] = fields
         elif known_fields is not fields:
             merged = dict(known_fields)
-            for name, value in fields.items():
+            for name, value in differing(known_fields, fields):
                 other = known_fields.get(name)
                 if other is None:
                     merged[name] = value

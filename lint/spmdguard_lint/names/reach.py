@@ -11,10 +11,11 @@ calls are not followed into modules that were not added. Cost: linear in the tex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
+from .bindings import Binding, ImportBinding
 from .symbols import ClassSymbol, ExternalSymbol, FunctionSymbol, Symbol
 from .wrapped import wrapped_names
 
@@ -140,8 +141,10 @@ class Reach:
         """The functions that the calls in ``text`` may well mean; None for a collective under a name of its own."""
         bindings = function.module.bindings
         imports = function.scope.imports if "import " in text else {}
-        for unknown, receiver, name in set(_CALL.findall(text)):
+        for unknown, receiver, name in dict.fromkeys(_CALL.findall(text)):
             first = receiver.partition(".")[0] or name
+            if self._only_added and not unknown and not self._may_lead(bindings, imports, receiver, name):
+                continue
             if not unknown and (first in imports or first in bindings or function.module.star_imports):
                 symbol = (
                     self._project.resolve_in_function(function, receiver + name)
@@ -162,6 +165,30 @@ class Reach:
                 methods = self._methods.get(name, ())
                 if len(methods) <= _MAX_DEFINITIONS:
                     yield from methods
+
+    def _may_lead(
+        self, bindings: Mapping[str, list[Binding]], imports: Mapping[str, str], receiver: str, name: str
+    ) -> bool:
+        """Whether a call can mean something of the added modules, or from outside, as the names in it tell.
+
+        To resolve a name of the project parses its file; this keeps the files away that cannot matter.
+        """
+        if name in self.names or receiver in ("self.", "cls."):
+            return True
+        first = receiver.partition(".")[0] or name
+        found = bindings.get(first, ())
+        targets = (
+            [imports[first]]
+            if first in imports
+            else [b.target for b in found if isinstance(b, ImportBinding)]
+        )
+        if not targets or len(targets) < len(found):
+            return not receiver or name in self._methods or bool(found)
+        if not all(self._project.is_top_level(target.partition(".")[0]) for target in targets):
+            return True
+        if receiver:
+            return name in self._methods
+        return any(target.rpartition(".")[2] in self.names for target in targets)
 
 
 def run_by_calling(symbol: Symbol) -> Iterator[FunctionInfo]:

@@ -31,6 +31,7 @@ _VARYING = re.compile(
     r"|rand(?:int)?\(|getenv\b|exists\(|is_file\(|is_dir\(|isfile\(|isdir\(|listdir\(|glob\(|signal\."
     r"|perf_counter\(|monotonic\(|isnan\(|isfinite\(|isinf\(|item\(\)|gethostname)"
 )
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _QUESTION = re.compile(r"(?:is|has|am|on|should|can|may)_")
 _RUN_BY_USE = ("__call__", "forward", "__enter__", "__aenter__", "__iter__", "__next__", "__del__")
 
@@ -58,7 +59,7 @@ class _Search:
         self._reach = Reach(project, only_added=self._strict)
         self._imports: dict[Module, list[TextImport]] = {}
         self._verdicts: dict[tuple[Module, str, str], bool] = {}
-        self._words: dict[Module, frozenset[str]] = {}
+        self._words: tuple[Module | None, frozenset[str]] = (None, frozenset())
 
     def run(self) -> list[Module]:
         waiting = [m for m in self._project.all_modules if m not in self._relevant]
@@ -79,14 +80,15 @@ class _Search:
 
     def _is_worth_a_visit(self, module: Module) -> bool:
         uses = _Uses(set(), set())
+        text = module.source.text
         for one in self._imports_of(module):
-            self._look_up(module, one, uses)
+            self._look_up(module, text, one, uses)
         if not self._strict or not uses.reaching:
             return bool(uses.reaching)
         key = (module, "|".join(sorted(uses.reaching)), "|".join(sorted(uses.varying)))
         verdict = self._verdicts.get(key)
         if verdict is None:
-            verdict = self._verdicts[key] = _meets(module.source.text, key[1], key[2])
+            verdict = self._verdicts[key] = _meets(text, key[1], key[2])
         return verdict
 
     def _imports_of(self, module: Module) -> list[TextImport]:
@@ -99,29 +101,29 @@ class _Search:
             self._imports[module] = found
         return found
 
-    def _words_of(self, module: Module) -> frozenset[str]:
-        found = self._words.get(module)
-        if found is None:
-            found = self._words[module] = frozenset(re.findall(r"[A-Za-z_]\w*", module.source.text))
-        return found
+    def _words_of(self, module: Module, text: str) -> frozenset[str]:
+        """Every word of the file; kept for one file at a time, since the words of all files fill the memory."""
+        if self._words[0] is not module:
+            self._words = (module, frozenset(_WORD.findall(text)))
+        return self._words[1]
 
-    def _look_up(self, module: Module, one: TextImport, uses: _Uses) -> None:
+    def _look_up(self, module: Module, text: str, one: TextImport, uses: _Uses) -> None:
         """Note the uses of one import that matter."""
         if one.name is not None and one.name in self._reach.names:
-            self._note(module, one.target, one.local, uses)
+            self._note(module, text, one.target, one.local, uses)
         elif self._project.find_module(one.target, module) is not None:
-            for chain in _chains(module.source.text, one.local):
+            for chain in _chains(text, one.local):
                 if chain.rpartition(".")[2] in self._reach.names:
-                    self._note(module, one.target + chain, one.local + chain, uses)
+                    self._note(module, text, one.target + chain, one.local + chain, uses)
 
-    def _note(self, module: Module, target: str, local: str, uses: _Uses) -> None:
+    def _note(self, module: Module, text: str, target: str, local: str, uses: _Uses) -> None:
         symbol = self._project.resolve_import(module, target)
         if not isinstance(symbol, (FunctionSymbol, ClassSymbol)):
             return
         for function in run_by_calling(symbol):
             self._note_function(function, rf"\b{re.escape(local)}\b", uses)
         if isinstance(symbol, ClassSymbol):
-            for function in self._methods_used(module, symbol.info):
+            for function in _methods_used(self._words_of(module, text), symbol.info):
                 by_use = function.name in _RUN_BY_USE
                 pattern = rf"\b{re.escape(local)}[ \t]*\(" if by_use else rf"\.{function.name}\b"
                 self._note_function(function, pattern, uses)
@@ -135,17 +137,17 @@ class _Search:
         if self._reach.is_rank_helper(function):
             uses.varying.add(pattern)
 
-    def _methods_used(self, module: Module, cls: ClassInfo) -> Iterator[FunctionInfo]:
-        """Methods of the class, inherited ones included, that the file names or that run implicitly."""
-        words = self._words_of(module)
-        seen: set[str] = set()
-        for one in cls.mro():
-            for name, method in one.methods.items():
-                if name not in seen and (
-                    name in _RUN_BY_USE or (name in words and not name.startswith("__"))
-                ):
-                    seen.add(name)
-                    yield method
+
+def _methods_used(words: frozenset[str], cls: ClassInfo) -> Iterator[FunctionInfo]:
+    """Methods of the class, inherited ones included, that are among the words or that run implicitly."""
+    seen: set[str] = set()
+    for one in cls.mro():
+        for name, method in one.methods.items():
+            if name in seen:
+                continue
+            if name in _RUN_BY_USE or (not name.startswith("__") and name in words):
+                seen.add(name)
+                yield method
 
 
 def _meets(text: str, uses: str, differing_uses: str) -> bool:

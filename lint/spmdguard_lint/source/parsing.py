@@ -32,14 +32,19 @@ class CannotParse(Exception):
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Keep the cyclic collector off while many trees are built: it would walk all of them again and again."""
+    """Keep the cyclic collector off while many trees are built: it would walk all of them again and again.
+
+    What was made meanwhile counts as old afterwards, so that switching it on does not walk all of it at once.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            gc.freeze()
             gc.enable()
+            gc.unfreeze()
 
 
 def parse(source: SourceFile) -> ast.Module:
@@ -88,7 +93,10 @@ def _parse_newer(filename: str, text: str, refused: SyntaxError) -> ast.Module:
 
 def _checked_text(source: SourceFile) -> str:
     """The text without a byte order mark; Python versions differ in how they refuse null bytes."""
-    text = source.text.removeprefix("\ufeff")
+    try:
+        text = source.text.removeprefix("\ufeff")
+    except UnicodeError as error:
+        raise CannotParse(source.filename, 1, 1, str(error)) from None
     null = text.find("\0")
     if null >= 0:
         row, column = text.count("\n", 0, null) + 1, null - text.rfind("\n", 0, null)

@@ -42,13 +42,20 @@ class CannotRead(Exception):
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One file's text; ``filename`` is what reports show, relative to the working directory if below it."""
+    """One file's text; ``filename`` is what reports show, relative to the working directory if below it.
+
+    Only the bytes are kept: most files of a large project are looked at as bytes and never as text.
+    """
 
     path: Path
     filename: str
-    text: str
     encoding: str
     content: bytes
+
+    @property
+    def text(self) -> str:
+        """The decoded text with ``\\n`` newlines, made anew each time."""
+        return _decoded(self.content, _mark_length(self.content), self.encoding)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -77,7 +84,7 @@ def decode_source(content: bytes, display: str, path: Path | None = None) -> Sou
     """Decode ``content``, shown as ``display``; raise ``CannotRead`` where Python could not decode it."""
     encoding, start = _encoding(content, display)
     try:
-        text = content[start:].decode(encoding)
+        text = _decoded(content, start, encoding)
     except UnicodeDecodeError as error:
         row, column = _place(content, start + error.start)
         byte = content[start + error.start]
@@ -89,15 +96,22 @@ def decode_source(content: bytes, display: str, path: Path | None = None) -> Sou
     if "\0" in text:
         row, column = _place(content, content.find(b"\0"))
         raise CannotRead(display, row, column, "contains a null byte, so it is no Python source")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return SourceFile(path or Path(display), display, text, encoding, content)
+    return SourceFile(path or Path(display), display, encoding, content)
+
+
+def _decoded(content: bytes, start: int, encoding: str) -> str:
+    text = (content[start:] if start else content).decode(encoding)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _mark_length(content: bytes) -> int:
+    return len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
 
 
 def _encoding(content: bytes, display: str) -> tuple[str, int]:
     """The encoding's name, and the number of bytes to skip before the text."""
-    marked = content.startswith(codecs.BOM_UTF8)
-    start = len(codecs.BOM_UTF8) if marked else 0
+    start = _mark_length(content)
+    marked = bool(start)
     if not marked:
         for mark, name in _WIDE_MARKS.items():
             if content.startswith(mark):

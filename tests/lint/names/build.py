@@ -15,7 +15,6 @@ def source(path: Path | str, text: str) -> SourceFile:
     return SourceFile(
         path=Path(path),
         filename=str(path),
-        text=text,
         content=text.encode("utf-8", "surrogatepass"),
         encoding="utf-8",
     )
