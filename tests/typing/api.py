@@ -177,6 +177,18 @@ def lived(make_reporter: Callable[[], AbstractContextManager[object]]) -> None:
     assert_type(int(spmdguard.ExitCode.FAILED), int)
 
 
+def launched() -> None:
+    launch = spmdguard.init_process_group(
+        "gloo", timeout=60, first_step_timeout=timedelta(minutes=30), handshake_timeout=300.0, allow=["script"]
+    )
+    assert_type(launch, spmdguard.Launched)
+    assert_type(launch.world_size, int)
+    assert_type(launch.notes, tuple[str, ...])
+    assert_type(spmdguard.handshake(timedelta(seconds=3)), spmdguard.Launched)
+    spmdguard.init_process_group("gloo", 60)  # type: ignore[misc]  # options are keyword-only
+    spmdguard.first_step_done()
+
+
 @spmdguard.run()
 def main(argument: int) -> str:
     return str(argument)
