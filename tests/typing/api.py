@@ -179,13 +179,17 @@ def lived(make_reporter: Callable[[], AbstractContextManager[object]]) -> None:
 
 def launched() -> None:
     launch = spmdguard.init_process_group(
-        "gloo", timeout=60, first_step_timeout=timedelta(minutes=30), handshake_timeout=300.0, allow=["script"]
+        "gloo",
+        timeout=60,
+        first_step_timeout=timedelta(minutes=30),
+        handshake_timeout=300.0,
+        allow=["script"],
     )
     assert_type(launch, spmdguard.Launched)
     assert_type(launch.world_size, int)
     assert_type(launch.notes, tuple[str, ...])
     assert_type(spmdguard.handshake(timedelta(seconds=3)), spmdguard.Launched)
-    spmdguard.init_process_group("gloo", 60)  # type: ignore[misc]  # options are keyword-only
+    spmdguard.init_process_group("gloo", 60)  # type: ignore[call-arg]  # options are keyword-only
     spmdguard.first_step_done()
 
 
