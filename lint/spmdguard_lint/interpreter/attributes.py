@@ -165,13 +165,23 @@ def field_of(frame: Frame, object_id: object, name: str) -> Value | None:
     return None if fields is None else fields.get(name)
 
 
+def as_queue(frame: Frame, cls: ClassInfo, name: str, value: Value) -> Value:
+    """A container in a field, with what it holds as this rank's own affair where the class uses it as a queue."""
+    if value.tag != "obj" or frame.machine.objects.info(value).kind == "instance":
+        return value
+    from .queues import queue_taint
+
+    own = queue_taint(frame, cls, name)
+    return retaint(value, value.taint, union(value.trip or NO_TAINT, own)) if own else value
+
+
 def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
     info = frame.machine.objects.info(receiver)
     if info.kind != "instance" or info.cls is None:
         return expression(f"attr:{name}", (receiver,))
     found = field_of(frame, receiver.data[0], name) or _set_on_class(frame, info.cls, name)
     if found is not None:
-        return found
+        return as_queue(frame, info.cls, name, found)
     cls = info.cls
     method = cls.find_method(name)
     if method is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..names.symbols import ClassSymbol, ExternalSymbol
-from ..values.value import NO_TAINT, NONE, TRUE, Taint, Value, is_const, retaint, symbol, union
+from ..values.value import NO_TAINT, NONE, TRUE, Taint, Value, is_const, symbol, union
 from .frame import Frame
 from .state import State
 
@@ -213,12 +213,9 @@ def template_field(frame: Frame, receiver: Value, cls: ClassInfo, name: str) -> 
         value = symbol(("field", cls.full_name, name), union(value.taint, elsewhere.taint), value.trip)
     elif is_const(value) and elsewhere is not None:
         value = symbol(("field", cls.full_name, name), value.taint)
-    if value is not None and value.tag == "obj" and machine.objects.info(value).kind != "instance":
-        from .queues import queue_taint
+    from .attributes import as_queue
 
-        own = queue_taint(frame, cls, name)
-        value = retaint(value, value.taint, union(value.trip or NO_TAINT, own)) if own else value
-    return value
+    return None if value is None else as_queue(frame, cls, name, value)
 
 
 def class_template(frame: Frame, cls: ClassInfo) -> dict[str, Value]:
