@@ -316,3 +316,27 @@ def test_part_of_a_model_that_was_found_here_or_there() -> None:
         """,
         "SPG401",
     )
+
+
+def test_rank_at_the_end_of_a_long_condition() -> None:
+    """The rank is still seen in a condition that is too long to keep: a split barrier, and one with a half missing."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def first(a, b, c, load):
+            p, q, r = a.x * a.y + a.z * a.w, b.x * b.y + b.z * b.w, c.x * c.y + c.z * c.w
+            if p > 1 and q > 2 and r > 3 and dist.get_rank() != 0:
+                dist.barrier()
+            load(a, b)
+            if p > 1 and q > 2 and r > 3 and dist.get_rank() == 0:
+                dist.barrier()
+
+        def half(a, b, c, load):
+            p, q, r = a.x * a.y + a.z * a.w, b.x * b.y + b.z * b.w, c.x * c.y + c.z * c.w
+            if p > 1 and q > 2 and r > 3 and dist.get_rank() != 0:
+                dist.barrier()  # SPG101
+            load(a, b)
+        """,
+        "SPG101",
+    )

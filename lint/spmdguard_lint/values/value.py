@@ -139,9 +139,36 @@ def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT
     taint = union(extra, *(a.taint for a in operands))
     size = 1 + sum(a.size for a in operands)
     key: Hashable = ("expr", operator, *(a.key for a in operands))
+    if size > MAX_SIZE and operator in _LOGIC:
+        operands = tuple(_opaque(operand) for operand in operands)
+        size = 1 + sum(a.size for a in operands)
     if size > MAX_SIZE:
         return symbol(("computed", operator, intern(key)), taint)
     return Value("expr", (operator, operands), taint, None, key, size)
+
+
+_LOGIC = frozenset({"and", "or", "not"})
+_RANKS = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
+
+
+def _opaque(value: Value) -> Value:
+    """A part of a condition in which no rank stands, as a symbol of the same key: what the ranks decide is kept."""
+    if value.size == 1 or (value.taint and _holds_rank(value)):
+        return value
+    return Value("sym", (("part", value.key),), value.taint, value.trip, value.key)
+
+
+def _holds_rank(value: Value) -> bool:
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if part.tag in _RANKS:
+            return True
+        if part.tag == "expr":
+            stack.extend(part.data[1])
+        elif part.tag in ("ite", "tuple"):
+            stack.extend(part.data)
+    return False
 
 
 def choice(condition: Value, then: Value, orelse: Value) -> Value:
