@@ -31,6 +31,16 @@ def trusted(frame: Frame, info: FunctionInfo, taint: Taints) -> Taints:
     return frozenset(t._replace(certainty="possible") for t in taint)
 
 
+def by_name(frame: Frame, info: FunctionInfo, node: ast.AST) -> Value | None:
+    """What a function that was not followed tells of the rank by its name (``is_main_process``), if anything."""
+    fact = facts.unknown_attribute(info.name) if info.is_property else facts.unknown_method(info.name, 0)
+    if fact is None or fact.varying != "rank":
+        return None
+    from .facts_apply import result_of_fact
+
+    return result_of_fact(frame, fact, text_of(node), None, [], {}, node)
+
+
 def hide(frame: Frame, info: FunctionInfo, node: ast.AST) -> None:
     """Mark that a function is called here that the trace does not show: what it communicates, or where it raises."""
     name = HIDDEN if frame.machine.reach.reaches(info) else CUT
@@ -110,6 +120,9 @@ def inline_call(
     if machine.follow_left < 0 and machine.worth_following(info):
         machine.truncated = True
         hide(frame, info, node)
+        spoken = by_name(frame, info, node)
+        if spoken is not None:
+            return spoken
         return symbol(("unfollowed", info.full_name, frame.place(node)), trusted(frame, info, taint))
     if machine.stack.count(info) == 1 and closure is None and not spread and machine.reach.reaches(info):
         args = [widened(v, info, index) for index, v in enumerate(args)]
@@ -182,7 +195,8 @@ def run_body(
                 machine.truncated = True
                 frame.state = State(live.variables, before)
                 hide(frame, info, node)
-                return symbol(("unfollowed", info.full_name, frame.place(node)))
+                spoken = by_name(frame, info, node)
+                return spoken or symbol(("unfollowed", info.full_name, frame.place(node)))
     finally:
         machine.stack.pop()
     value, state = return_value(inner, inner.place(info.node))

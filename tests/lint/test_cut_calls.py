@@ -1,0 +1,86 @@
+"""What is said of calls that were not followed, because what may be followed from one function was used up."""
+
+from __future__ import annotations
+
+import pytest
+from spmdguard_lint.interpreter import machine
+
+from tests.lint.rules.marked import agree, reported
+
+SPENT = "\n".join(f"    total = total + {n}" for n in range(12))
+ARMS = f"""
+import torch.distributed as dist
+
+def work(x, total=0):
+{SPENT}
+    dist.all_reduce(x)
+    return total
+
+def train(x):
+    if dist.get_rank() == 0:
+        work(x)
+        work(x)
+        work(x)
+    else:
+        work(x)
+        work(x)
+        work(x)
+
+def train_alone(x):
+    if dist.get_rank() == 0:
+        dist.barrier()
+"""
+
+
+@pytest.fixture
+def spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little may be followed from one function."""
+    monkeypatch.setattr(machine, "FOLLOW_BUDGET", 20)
+    monkeypatch.setattr(machine, "FOLLOW_LEAST", 20)
+
+
+@pytest.mark.usefixtures("spent")
+def test_arms_that_were_not_read_to_their_end_are_not_unequal() -> None:
+    """Arms whose calls were cut at different places may be equal; an arm without calls is judged as ever."""
+    assert reported(ARMS, "SPG101", "SPG103", "SPG104") == [
+        (ARMS.splitlines().index("def train_alone(x):") + 3, "SPG101")
+    ]
+
+
+@pytest.mark.usefixtures("spent")
+def test_a_name_that_tells_of_the_rank() -> None:
+    """A property and a function that were cut are still known by a name that means one thing."""
+    assert agree(
+        f"""
+        import os
+
+        import torch.distributed as dist
+
+        class State:
+            @property
+            def is_main_process(self):
+                first = compute(1)
+                return compute(first) == dist.get_rank()
+
+        def is_world_process_zero():
+            first = compute(1)
+            return compute(first) == dist.get_rank()
+
+        def compute(x, total=0):
+{SPENT.replace("    ", "            ", 1).replace(chr(10) + "    ", chr(10) + "            ")}
+            return total + dist.get_rank() - dist.get_rank()
+
+        def clean(path):
+            compute(1), compute(2), compute(3)
+            if State().is_main_process:
+                os.remove(path)
+            dist.barrier()
+
+        def meet():
+            compute(1), compute(2), compute(3)
+            if is_world_process_zero():
+                dist.barrier()  # SPG101
+        """,
+        "SPG101",
+        "SPG505",
+    )
