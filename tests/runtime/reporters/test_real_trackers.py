@@ -21,6 +21,10 @@ OUTCOMES = {
     "other at once": ("FAILED", "rank 1: OSError: at once"),
     "post_train": ("FAILED", "rank 0: OSError: export"),
 }
+SLICE = [
+    pytest.param(name, marks=[] if name in ("nothing", "other local") else pytest.mark.long)
+    for name in OUTCOMES
+]
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +47,7 @@ def mlflow_runs(uri: str) -> list[Any]:
     return list(client.search_runs(experiments))
 
 
-@pytest.mark.parametrize("failing", OUTCOMES)
+@pytest.mark.parametrize("failing", SLICE)
 def test_mlflow_has_the_status_and_the_root_cause(zygote: Zygote, tmp_path: Path, failing: str) -> None:
     """Two ranks, one MLflow run: its status, its tag with the cause, the metrics of the main rank."""
     run_tracked(zygote, tmp_path, "mlflow", failing)
@@ -136,7 +140,7 @@ def check_wandb(folder: Path, exit_code: int, cause: str) -> None:
     assert summary.get("spmdguard/cause", '""') == f'"{cause}"'
 
 
-@pytest.mark.parametrize("failing", OUTCOMES)
+@pytest.mark.parametrize("failing", SLICE)
 def test_wandb_has_the_exit_code_and_the_root_cause(zygote: Zygote, tmp_path: Path, failing: str) -> None:
     """Two ranks, one offline run: its exit code, and the cause in its summary."""
     run_tracked(zygote, tmp_path, "wandb", failing)
