@@ -25,12 +25,17 @@ repos:
       - id: spmdguard-lint-fix
         stages: [manual]
 """
+SET = '{"a", "b"}'
 HAZARD = """\
 import torch.distributed as dist
+
+TABLE = {}
 
 
 def main():
     dist.init_process_group("gloo")
+    for name in {"a", "b"}:
+        dist.broadcast(TABLE[name], src=0)
     if dist.get_rank() == 0:
         dist.barrier()
     dist.destroy_process_group()
@@ -79,7 +84,7 @@ def repository_of_this_checkout(folder: Path) -> str:
 @pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed")
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no git checkout")
 def test_hooks_work_from_a_git_checkout_without_torch(tmp_path):
-    """pre-commit installs the hook from git without torch; it fails on a hazard and passes without one."""
+    """pre-commit installs the hook from git without torch; it fails on a hazard; the other one fixes it."""
     hooks, project = tmp_path / "hooks", tmp_path / "project"
     hooks.mkdir()
     project.mkdir()
@@ -95,28 +100,25 @@ def test_hooks_work_from_a_git_checkout_without_torch(tmp_path):
 
     found = run(*PRE_COMMIT, "run", "--all-files", cwd=project, env=env)
     assert found.returncode == 1, found.stdout + found.stderr
-    assert "train.py:7:9" in found.stdout
+    assert "train.py:11:9" in found.stdout
     assert "SPG101" in found.stdout
     assert list((tmp_path / "home").rglob("site-packages/libcst"))
     assert not list((tmp_path / "home").rglob("site-packages/torch"))
 
-    fixing = run(
-        *PRE_COMMIT,
-        "run",
-        "--all-files",
-        "--hook-stage",
-        "manual",
-        "spmdguard-lint-fix",
-        cwd=project,
-        env=env,
-    )
-    assert fixing.returncode == 1
-    assert "not available yet" in fixing.stdout
+    fix_hook = (*PRE_COMMIT, "run", "--all-files", "--hook-stage", "manual", "spmdguard-lint-fix")
 
-    (project / "train.py").write_text(
-        HAZARD.replace("if dist.get_rank() == 0:", "if True:"), encoding="utf-8"
-    )
+    fixing = run(*fix_hook, cwd=project, env=env)
+    assert fixing.returncode == 1
+    assert "files were modified by this hook" in fixing.stdout
+    assert "Fixed 1 finding in 1 file." in fixing.stdout
+    assert "SPG101" in fixing.stdout
+    assert (project / "train.py").read_text(encoding="utf-8") == HAZARD.replace(SET, f"sorted({SET})")
+
+    right = HAZARD.replace("if dist.get_rank() == 0:", "if True:").replace(SET, f"sorted({SET})")
+    (project / "train.py").write_text(right, encoding="utf-8")
     git("add", "--all", cwd=project)
     clean = run(*PRE_COMMIT, "run", "--all-files", cwd=project, env=env)
     assert clean.returncode == 0, clean.stdout + clean.stderr
     assert "Passed" in clean.stdout
+    fixed = run(*fix_hook, cwd=project, env=env)
+    assert fixed.returncode == 0, fixed.stdout + fixed.stderr
