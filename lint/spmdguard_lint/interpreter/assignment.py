@@ -8,6 +8,7 @@ from ..values.value import NO_TAINT, Value, choice, constant, expression, is_spl
 from .contents import touch, whole, with_length
 from .expressions import evaluate
 from .frame import Frame
+from .state import CELL
 
 
 def assign(frame: Frame, target: ast.AST, value: Value, *, weak: bool = True) -> None:
@@ -37,8 +38,13 @@ def _assign_name(frame: Frame, target: ast.Name, value: Value) -> None:
         while owner is not None:
             if owner.state is not None and target.id in owner.state.variables:
                 owner.state.variables[target.id] = value
+                frame.live.set_field(owner.cell(target.id), "value", value)
                 break
             owner = owner.enclosing
+    elif function is not None and target.id in function.shared_names:
+        frame.live.set_field(frame.cell(target.id), "value", value)
+    if target.id in (function.global_names if function is not None else frame.module.global_assignments):
+        frame.live.set_field((CELL, frame.module.filename, target.id), "value", value)
     frame.live.variables[target.id] = value
 
 
@@ -58,7 +64,7 @@ def set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node: 
                 weak = value if old is None else choice(condition, value, old)
                 set_attribute(frame, alternative, name, weak, node)
         return
-    if receiver.tag == "class":
+    if receiver.tag in ("class", "func"):
         frame.live.set_field(("class", id(receiver.data[0])), name, value)
         return
     if receiver.tag != "obj":

@@ -28,6 +28,10 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
         from .lookup import symbol_value
 
         return symbol_value(frame, frame.machine.resolve(receiver.data[0], name), name)
+    if tag == "func":
+        written = frame.live.field(("class", id(receiver.data[0])), name)
+        if written is not None:
+            return written
     if tag == "class":
         return _class_attribute(frame, receiver.data[0], name, node)
     if tag == "obj":

@@ -301,7 +301,7 @@ def instantiate(
 ) -> Value:
     """A new instance of a project class, with ``__init__`` followed."""
     place = frame.place(node)
-    object_id = ("new", place, frame.nesting)
+    object_id = ("new", place, frame.nesting, cls.full_name)
     value = frame.machine.objects.make(object_id, "instance", cls)
     frame.live.heap[object_id] = {}
     init = cls.find_method("__init__")

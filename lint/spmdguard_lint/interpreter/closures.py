@@ -25,7 +25,12 @@ def function_value(info: FunctionInfo, closure: Frame | None) -> Value:
 
 
 def lambda_value(frame: Frame, node: ast.Lambda) -> Value:
-    """The function that a lambda makes."""
+    """The function that a lambda makes; its defaults are computed now."""
+    for default in (*node.args.defaults, *node.args.kw_defaults):
+        if default is not None and not isinstance(default, ast.Constant):
+            from .expressions import evaluate
+
+            frame.defaults[id(default)] = evaluate(frame, default)
     return function_value(frame.module.lambda_for(node, frame.function), frame)
 
 

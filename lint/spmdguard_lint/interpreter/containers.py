@@ -26,6 +26,7 @@ from ..values.value import (
 )
 from .contents import touch
 from .frame import Frame
+from .protocols import special
 from .selection import is_mask, picked, picks
 
 REST = "*"
@@ -55,10 +56,10 @@ def make_display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
     return allocate(frame, kind, fields, trip, node)
 
 
-def merged(old: Value | None, new: Value) -> Value:
+def merged(old: Value | None, new: Value, why: Taints = NO_TAINT) -> Value:
     if old is None:
         return new
-    return choice(symbol(("one-of", old.key, new.key)), old, new)
+    return choice(symbol(("one-of", old.key, new.key), why), old, new)
 
 
 def allocate(frame: Frame, kind: str, fields: dict[str, Value], trip: Taints | None, node: ast.AST) -> Value:
@@ -133,14 +134,14 @@ def frozen(frame: Frame, value: Value) -> Value:
     return symbol(("contents", value.data[0]), frozenset(t for t in taint if t.kind != "order"))
 
 
-def joined(values: list[Value]) -> Value | None:
-    """One value that stands for any of several."""
+def joined(values: list[Value], why: Taints = NO_TAINT) -> Value | None:
+    """One value that stands for any of several; ``why`` are the reasons for which ranks may choose another."""
     if not values:
         return None
     result = values[0]
     for value in values[1:6]:
         if value is not result:
-            result = merged(result, value)
+            result = merged(result, value, why)
     extra = union(*(v.taint for v in values))
     return retaint(result, union(result.taint, extra), result.trip)
 
@@ -158,6 +159,9 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
             return item
     if receiver.tag == "obj" and frame.machine.objects.info(receiver).kind in ("list", "dict"):
         return container_item(frame, receiver, index)
+    own = special(frame, receiver, "__getitem__", [index], node)
+    if own is not None:
+        return own
     if is_split(receiver):
         condition, then, orelse = receiver.data
         return choice(condition, read_item(frame, then, index, node), read_item(frame, orelse, index, node))
@@ -178,7 +182,7 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
     rest = fields.get(REST)
     if name is not None and rest is not None:
         return rest
-    everything = joined(list(fields.values()))
+    everything = joined(list(fields.values()), index.taint)
     if everything is None:
         return symbol(("item", receiver.data[0], name or index.key), union(receiver.taint, index.taint))
     if is_const(everything) and index.taint:

@@ -23,6 +23,7 @@ from ..values.value import (
     without_order,
 )
 from .frame import Frame
+from .protocols import truth_of
 from .state import MADE, VERSION
 
 MAX_NESTING = 3
@@ -66,16 +67,19 @@ def asked(frame: Frame, value: Value, question: str) -> Value:
     return symbol((question, value.data[0], version(frame, value).key), structure(frame, value))
 
 
-def condition_of(frame: Frame, value: Value) -> Value:
+def condition_of(frame: Frame, value: Value, node: ast.AST) -> Value:
     """A value as a condition: a container stands for the question whether it is empty."""
     if value.tag == "obj":
-        return asked(frame, value, "filled") if is_container(frame, value) else value
+        if is_container(frame, value):
+            return asked(frame, value, "filled")
+        own = truth_of(frame, value, node)
+        return value if own is None else own
     if value.tag == "ite":
         condition, then, orelse = value.data
-        first, second = condition_of(frame, then), condition_of(frame, orelse)
+        first, second = condition_of(frame, then, node), condition_of(frame, orelse, node)
         return value if first is then and second is orelse else choice(condition, first, second)
     if value.tag == "expr" and value.data[0] in ("and", "or", "not"):
-        operands = [condition_of(frame, operand) for operand in value.data[1]]
+        operands = [condition_of(frame, operand, node) for operand in value.data[1]]
         if all(new is old for new, old in zip(operands, value.data[1], strict=True)):
             return value
         return expression(value.data[0], operands, extra=value.taint)

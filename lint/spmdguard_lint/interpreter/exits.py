@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..values.value import Taints, symbol, union
-from .frame import Frame, Raised, Watch
+from .frame import Frame, Watch
 from .state import State, join
 
 
@@ -68,7 +68,7 @@ class Exits:
         elif normal is not None:
             frame.state = after
         for one in raised:
-            frame.hand_on(Raised(one.state, one.taint, one.name))
+            frame.hand_on(one)
 
 
 def _carry(before: State, after: State, state: State) -> None:

@@ -31,6 +31,7 @@ from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_c
 from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
 from .frame import Frame
 from .lookup import lookup_name
+from .protocols import BINARY, compared, special
 from .state import join
 
 _BINARY: dict[type[ast.operator], str] = {
@@ -134,6 +135,9 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     operator = _BINARY.get(type(node.op), "?")
+    own = special(frame, left, BINARY[operator], [right], node) if operator in BINARY else None
+    if own is not None:
+        return own
     if operator == "%" and left.tag == "rank":
         left = strengthen(left)
     if operator == "*" and left.tag == "obj" and frame.machine.objects.info(left).kind == "list":
@@ -168,7 +172,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
             return FALSE if value.data[0] else TRUE
         if value.tag in ("obj", "func", "class") and value.tag != "obj":
             return FALSE
-        return negate(strengthen(condition_of(frame, value)))
+        return negate(strengthen(condition_of(frame, value, node)))
     if isinstance(node.op, ast.USub):
         return fold(expression("neg", (value,)))
     return expression(type(node.op).__name__, (value,))
@@ -205,15 +209,18 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     terms: list[Value] = []
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = _compared(frame, right_node)
-        terms.append(_compare_whole(frame, _COMPARE.get(type(op), "?"), left, right))
+        terms.append(_compare_whole(frame, _COMPARE.get(type(op), "?"), left, right, node))
         left = right
     return terms[0] if len(terms) == 1 else logic("and", terms)
 
 
-def _compare_whole(frame: Frame, operator: str, left: Value, right: Value) -> Value:
+def _compare_whole(frame: Frame, operator: str, left: Value, right: Value, node: ast.AST) -> Value:
     """One comparison; a container counts with its contents, or with its structure where only that is asked for."""
     if operator in ("is", "is not"):
         return compare(operator, left, right)
+    own = compared(frame, operator, left, right, node)
+    if own is not None:
+        return own
     asks = right.tag == "obj" and operator in ("==", "!=")
     is_dict = is_container(frame, right) and frame.machine.objects.info(right).kind == "dict"
     if is_dict and operator in ("in", "not in"):
@@ -348,7 +355,7 @@ def _each_yielded(node: ast.YieldFrom) -> ast.For:
 
 def truthiness(frame: Frame, node: ast.expr) -> Value:
     """The value of a condition."""
-    value = condition_of(frame, strengthen(evaluate(frame, node)))
+    value = condition_of(frame, strengthen(evaluate(frame, node)), node)
     value = simplify_condition(value)
     always = settled(value)
     return value if always is None else constant(always)

@@ -67,6 +67,8 @@ def apply_fact(
         and args[0].tag in ("func", "wrapped", "bound")
     ):
         return Value("wrapped", (f"main-only:{fact.main_only}", args[0], text))
+    if fact.event in ("enter-context", "exit-stack-callback") and args:
+        return _on_exit_stack(frame, fact.event, args, kwargs, node)
     event = Event(place, fact.event, text, tuple(args), call=name, receiver=receiver, keywords=kwargs)
     if fact.wraps == "context":
         if fact.raises_local and not fact.suppresses:
@@ -106,6 +108,23 @@ def apply_fact(
     if frame.state is not None:
         _write_buffers(frame, fact, args, kwargs, node, result)
     return result
+
+
+def _on_exit_stack(
+    frame: Frame, event: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A context manager or a function that an exit stack takes over; what it does at the end is read here."""
+    if event == "exit-stack-callback":
+        from .calls import call_value
+
+        call_value(frame, args[0], args[1:], dict(kwargs), node)
+        return args[0]
+    from .withs import enter_manager
+
+    entered: list[Value] = []
+    if isinstance(node, ast.expr):
+        enter_manager(frame, args[0], node, entered.append)
+    return entered[0] if entered else args[0]
 
 
 def communicates(

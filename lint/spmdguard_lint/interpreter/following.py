@@ -10,7 +10,7 @@ from ..traces.doubts import CUT, HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.value import NO_TAINT, Taint, Taints, Value, expression, symbol, union
 from .expressions import text_of
-from .frame import Frame, Raised
+from .frame import Frame
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
 from .state import State
 
@@ -135,7 +135,7 @@ def inline_call(
         if info.scope.has_yield:
             return symbol(("call", info.full_name, frame.place(node)), taint, taint)
         return expression(f"call:{info.full_name}", everything, extra=taint)
-    if info.scope.has_yield and not info.is_async:
+    if info.scope.has_yield:
         return Value(
             "generator",
             (info, closure, receiver, tuple(args), tuple(sorted(kwargs.items()))),
@@ -173,7 +173,7 @@ def run_body(
                 frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
             live.heap.update(known.made)
             for raised in known.raised:
-                frame.hand_on(Raised(live.copy(), raised.taint, raised.name))
+                frame.hand_on(raised._replace(state=live.copy()))
             return known.value
     before = dict(live.heap)
     values = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]

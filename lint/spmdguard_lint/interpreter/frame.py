@@ -7,13 +7,13 @@ appended, and a *path*: the conditions under which the current statement is reac
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces.catching import is_caught
 from ..traces.nodes import Tree
 from ..values.value import NO_TAINT, Place, Taints, Value, union
-from .state import State
+from .state import CELL, State
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
@@ -42,6 +42,7 @@ class Raised(NamedTuple):
     state: State
     taint: Taints
     name: str
+    value: Taints = NO_TAINT  # of the exception itself
 
 
 class Watch:
@@ -107,6 +108,7 @@ class Frame:
         self.watchers: list[Watch] = []
         self.caller: Frame | None = None
         self.escaped: list[Raised] = []
+        self.serial = machine.next_serial()
         self.defaults: dict[int, Value] = {}  # of the functions that are defined here, by expression
         self.yield_hook: YieldHook | None = None
         self.yielded: list[Value] = []
@@ -120,6 +122,10 @@ class Frame:
         """The current state; where control cannot come, one that nobody will see."""
         return self.state if self.state is not None else State({}, {})
 
+    def cell(self, name: str) -> Hashable:
+        """The heap object of a variable of this frame that nested functions assign."""
+        return (CELL, self.serial, name)
+
     @property
     def nesting(self) -> int:
         """How often this function is being followed at once: tells the objects of a recursion apart."""
@@ -130,10 +136,10 @@ class Frame:
         """Whether control can come here."""
         return self.state is not None
 
-    def record_raise(self, name: str) -> None:
+    def record_raise(self, name: str, value: Taints = NO_TAINT) -> None:
         """Tell the innermost try statement, here or in a caller, that something is raised in this state."""
         if self.state is not None:
-            self.hand_on(Raised(self.state.copy(), NO_TAINT, name))
+            self.hand_on(Raised(self.state.copy(), NO_TAINT, name, value))
 
     def hand_on(self, raised: Raised) -> None:
         """Tell of something that is raised, or not caught, at this place."""
@@ -142,14 +148,15 @@ class Frame:
         while not frame.watchers:
             taint = union(taint, frame.path_taint())
             if len(frame.escaped) < MAX_RAISES:
-                frame.escaped.append(Raised(state, taint, raised.name))
+                frame.escaped.append(raised._replace(state=state, taint=taint))
             if frame.caller is None:
                 return
             frame = frame.caller
             state = State(dict(frame.live.variables), state.heap)
         watch = frame.watchers[-1]
         if len(watch.raises) < MAX_RAISES:
-            watch.raises.append(Raised(state, union(taint, frame.path_taint(watch.since)), raised.name))
+            taint = union(taint, frame.path_taint(watch.since))
+            watch.raises.append(raised._replace(state=state, taint=taint))
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands; remembered on the node."""

@@ -27,6 +27,7 @@ from .contents import asked, condition_of, is_container, items_now, whole, with_
 from .expressions import text_of
 from .following import hide_handed
 from .frame import Frame
+from .protocols import special
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
@@ -153,7 +154,7 @@ def call_builtin(
         consume(frame, node, args[0], lambda _value: None, text_of(node))
         args = [symbol(("consumed", frame.place(node)), args[0].taint), *args[1:]]
     if name == "bool" and len(args) == 1:
-        args = [condition_of(frame, args[0])]
+        args = [condition_of(frame, args[0], node)]
     if name in ("map", "filter") and len(args) > 1:
         return _applied(frame, name, args, node)
     if name in _PASS_THROUGH and len(args) == 1:
@@ -165,6 +166,10 @@ def call_builtin(
         ):
             frame.out.append(Fallible(frame.place(node), text_of(node), False, own=True))
         return _convert(name, whole(frame, args[0]))
+    named = {"len": "__len__", "next": "__next__", "iter": "__iter__"}.get(name)
+    own = special(frame, args[0], named, [], node) if named is not None and args else None
+    if own is not None:
+        return own
     if name == "len" and len(args) == 1:
         return _length(frame, args[0])
     if name in _SAME_LENGTH:
@@ -234,10 +239,15 @@ def _applied(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value
 _BY_CONTENT = frozenset({"data", "random", "time", "order", "exception", "signal", "filesystem", "synced"})
 
 
+def _is_caught(value: Value) -> bool:
+    """Whether a value is a caught exception, whose class says where it was raised."""
+    return value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("exception",)
+
+
 def structural(value: Value) -> Value:
     """What asks for an object's kind, not its content: the same on every rank, unless the rank itself decides."""
     asked = value.data[1][0] if value.tag == "expr" and value.data[1] else value
-    chosen = any(v.tag in ("ite", "rank", "local_rank") for v in (asked, value))
+    chosen = any(v.tag in ("ite", "rank", "local_rank") or _is_caught(v) for v in (asked, value))
     kept = frozenset(t for t in value.taint if t.kind not in _BY_CONTENT) if chosen else NO_TAINT
     return value if kept == value.taint else retaint(value, kept, value.trip)
 
@@ -433,12 +443,6 @@ def _asyncio_run(
     return args[0] if args else NONE
 
 
-def _exit_stack_callback(
-    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
-) -> Value:
-    return symbol((qualname, frame.place(node)))
-
-
 def leave(frame: Frame, node: ast.AST, text: str) -> None:
     """Mark that control does not come back."""
     frame.out.append(Jump(frame.place(node), "exit", text, "SystemExit"))
@@ -496,5 +500,4 @@ _SPECIAL = {
     "asyncio.create_task": _asyncio_run,
     "asyncio.ensure_future": _asyncio_run,
     "asyncio.wait_for": _asyncio_run,
-    "contextlib.ExitStack": _exit_stack_callback,
 }

@@ -17,7 +17,7 @@ from ..names.symbols import (
 )
 from ..values.value import NONE, Taint, Value, external, retaint, symbol, union
 from .frame import Frame
-from .state import State
+from .state import CELL, State
 
 if TYPE_CHECKING:
     from ..names.modules import Module
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 def lookup_name(frame: Frame, name: str, node: ast.AST) -> Value:
     """The value of a bare name."""
     if frame.state is not None:
-        found = frame.state.variables.get(name)
+        found = _shared(frame, frame, name) or frame.state.variables.get(name)
         if found is not None and not _stale(frame, found, name):
             return found
     outer = frame.enclosing
     while outer is not None:
         if outer.state is not None:
-            found = outer.state.variables.get(name)
+            found = _shared(frame, outer, name) or outer.state.variables.get(name)
             if found is not None:
                 return found
         imported = local_import(outer, name)
@@ -46,6 +46,21 @@ def lookup_name(frame: Frame, name: str, node: ast.AST) -> Value:
     if function is not None and name in function.local_names:
         return unknown_local(frame, name, node)
     return symbol_value(frame, frame.machine.resolve(frame.module, name), name)
+
+
+def _shared(frame: Frame, owner: Frame, name: str) -> Value | None:
+    """A variable that other functions than its own assign, as they have left it."""
+    function = owner.function
+    if function is None:
+        return global_cell(frame, owner.module, name)
+    if name in function.global_names and owner is frame:
+        return global_cell(frame, owner.module, name)
+    return frame.live.field(owner.cell(name), "value") if name in function.shared_names else None
+
+
+def global_cell(frame: Frame, module: Module, name: str) -> Value | None:
+    """A module-level variable as functions have left it."""
+    return frame.live.field((CELL, module.filename, name), "value")
 
 
 def unknown_local(frame: Frame, name: str, node: ast.AST) -> Value:
@@ -102,6 +117,9 @@ def global_value(frame: Frame, module: Module, name: str) -> Value:
     """A module-level variable, from its last real assignment, evaluated apart from any run of the module."""
     machine = frame.machine
     key = (module.filename, name)
+    written = global_cell(frame, module, name)
+    if written is not None:
+        return written
     if machine.module_frame is not None and machine.module_frame.module is module:
         state = machine.module_frame.state
         found = state.variables.get(name) if state is not None else None

@@ -24,9 +24,10 @@ from ..values.value import (
 )
 from .assignment import assign
 from .containers import element_of, trip_taint
-from .contents import with_length
+from .contents import is_container, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
+from .protocols import fields_taint, iterator_of, special
 from .state import State, join, same, widen
 from .statements import execute_block
 
@@ -47,17 +48,23 @@ class Rounds(NamedTuple):
 
 def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     """A for loop."""
-    iterated = with_length(frame, evaluate(frame, node.iter))
+    iterated = iterator_of(frame, with_length(frame, evaluate(frame, node.iter)), node.iter)
     if iterated.tag == "generator":
         _for_over_generator(frame, node, iterated)
         return
     item: list[Value] = []
+    trip = trip_taint(iterated)
+    if iterated.tag == "obj" and not is_container(frame, iterated):
+        trip = union(trip, fields_taint(frame, iterated))
+
+    def element() -> Value:
+        return special(frame, iterated, "__next__", [], node.iter) or element_of(frame, iterated, node)
 
     def body() -> None:
         if not item:
-            item.append(element_of(frame, iterated, node))
+            item.append(element())
         else:
-            item[0] = element_of(frame, iterated, node)
+            item[0] = element()
         assign(frame, node.target, item[0])
         execute_block(frame, node.body)
 
@@ -67,7 +74,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         node,
         nodes,
         after,
-        trip_taint(iterated),
+        trip,
         f"for {text_of(node.target)} in {text_of(node.iter)}",
         iterated,
         _count(iterated),
@@ -396,6 +403,7 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
             return
         comprehension = node.generators[position]
         iterated = with_length(frame, evaluate(frame, comprehension.iter))
+        iterated = iterator_of(frame, iterated, comprehension.iter)
         trip.append(trip_taint(iterated))
         item = element_of(frame, iterated, comprehension.iter)
         with frame.collecting() as nodes:

@@ -69,6 +69,7 @@ class Machine:
         self.template_heap: dict[Hashable, dict[str, Value]] = {}
         self.template_active: set[int] = set()
         self.followed: set[int] = set()
+        self.num_frames = 0
         self.decided: set[Place] = set()  # branches that the arguments of some call decide
         self.following: dict[int, bool] = {}
         self.handlers: dict[int, frozenset[str]] = {}
@@ -138,6 +139,11 @@ class Machine:
         from .nearby import find_nearby
 
         return find_nearby(self, frame, receiver, node)
+
+    def next_serial(self) -> int:
+        """A number for a new frame."""
+        self.num_frames += 1
+        return self.num_frames
 
     def enter(self, info: FunctionInfo) -> None:
         """A call of a function is followed from now on; its own recursion makes it no other function's callee."""

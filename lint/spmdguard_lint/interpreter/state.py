@@ -18,6 +18,7 @@ Fields = dict[str, Value]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 VERSION = "version"
+CELL = "cell"  # a variable that other functions than its own assign: a global one, or one of a closure
 MADE = symbol("made")  # the version of a container that nothing has changed
 _MADE: Fields = {"at": MADE}
 
@@ -92,12 +93,14 @@ def _merge_heaps(
     for object_id, fields in differing(first, second):
         other = first.get(object_id)
         if other is None:
-            result[object_id] = _merge_names(_MADE, fields, merge) if _is_version(object_id) else fields
+            before = before_change(object_id)
+            result[object_id] = fields if before is None else _merge_names(before, fields, merge)
         else:
             result[object_id] = _merge_names(other, fields, merge)
     for object_id in filterfalse(second.__contains__, first):
-        if _is_version(object_id):
-            result[object_id] = _merge_names(first[object_id], _MADE, merge)
+        before = before_change(object_id)
+        if before is not None:
+            result[object_id] = _merge_names(first[object_id], before, merge)
     return result
 
 
@@ -106,8 +109,13 @@ def differing(first: dict[_K, _V], second: dict[_K, _V]) -> Iterator[tuple[_K, _
     return compress(second.items(), map(is_not, map(first.get, second), second.values()))
 
 
-def _is_version(object_id: Hashable) -> bool:
-    return type(object_id) is tuple and object_id[0] == VERSION
+def before_change(object_id: Hashable) -> Fields | None:
+    """What a version or a variable held before its first change in this run; None for other objects."""
+    if type(object_id) is not tuple:
+        return None
+    if object_id[0] == VERSION:
+        return _MADE
+    return {"value": symbol((*object_id, "before"))} if object_id[0] == CELL else None
 
 
 _REFERENCES = frozenset(
@@ -145,8 +153,8 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
     heap = dict(entry.heap)
     for object_id, fields in differing(entry.heap, back.heap):
         known_fields = entry.heap.get(object_id)
-        if known_fields is None and _is_version(object_id):
-            known_fields = _MADE
+        if known_fields is None:
+            known_fields = before_change(object_id)
         if known_fields is None:
             heap[object_id] = fields
         elif known_fields is not fields:

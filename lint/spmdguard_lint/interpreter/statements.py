@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..traces.nodes import Branch, Jump, Tree
-from ..values.value import NONE, Value, expression, is_const, negate, retaint, symbol
+from ..values.value import NONE, Value, is_const, negate, retaint, symbol
 from .assignment import assign, augmented
 from .comparisons import existence
+from .contents import whole
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
 from .state import State, join
@@ -158,7 +159,7 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
         name = frame.handled[-1][0]
     elif isinstance(node.exc, ast.Name) and any(bound.key == value.key for _, bound in frame.handled):
         name = next(n for n, bound in frame.handled if bound.key == value.key)
-    frame.record_raise(name)
+    frame.record_raise(name, whole(frame, value).taint)
     frame.out.append(Jump(frame.place(node), "raise", text_of(node), name, value))
     frame.state = None
 
@@ -286,6 +287,8 @@ def _match(frame: Frame, node: ast.Match) -> None:
 def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -> None:
     if position >= len(node.cases):
         return
+    from .patterns import bind_pattern, pattern_condition
+
     case = node.cases[position]
     condition = pattern_condition(frame, case.pattern, subject)
     if case.guard is not None:
@@ -307,61 +310,6 @@ def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -
         "match",
         f"{text_of(node.subject)} matches {text_of(case.pattern)}",
     )
-
-
-def pattern_condition(frame: Frame, pattern: ast.pattern, subject: Value) -> Value:
-    """The condition under which a pattern matches."""
-    from ..values.value import FALSE, TRUE
-    from .comparisons import compare, logic
-
-    if isinstance(pattern, ast.MatchValue):
-        return compare("==", subject, evaluate(frame, pattern.value))
-    if isinstance(pattern, ast.MatchSingleton):
-        return compare("is", subject, evaluate(frame, ast.Constant(pattern.value)))
-    if isinstance(pattern, ast.MatchAs):
-        return TRUE if pattern.pattern is None else pattern_condition(frame, pattern.pattern, subject)
-    if isinstance(pattern, ast.MatchOr):
-        return logic("or", [pattern_condition(frame, p, subject) for p in pattern.patterns])
-    if isinstance(pattern, ast.MatchSequence) and subject.tag == "tuple":
-        parts = _aligned(pattern, subject)
-        if parts is None:
-            return FALSE
-        return logic("and", [TRUE, *(pattern_condition(frame, p, part) for p, part in parts)])
-    return expression(f"match:{text_of(pattern)}", (subject,))
-
-
-def _aligned(pattern: ast.MatchSequence, subject: Value) -> list[tuple[ast.pattern, Value]] | None:
-    """Each part of a sequence pattern with the item that it is compared with; None where the lengths differ."""
-    items, parts = list(subject.data), pattern.patterns
-    star = next((i for i, part in enumerate(parts) if isinstance(part, ast.MatchStar)), None)
-    if star is None:
-        return list(zip(parts, items, strict=True)) if len(parts) == len(items) else None
-    if len(items) < len(parts) - 1:
-        return None
-    behind = len(parts) - star - 1
-    return [
-        *zip(parts[:star], items, strict=False),
-        *zip(parts[star + 1 :], items[len(items) - behind :], strict=True),
-    ]
-
-
-def bind_pattern(frame: Frame, pattern: ast.pattern, subject: Value) -> None:
-    """Bind the names that a pattern captures."""
-    if frame.state is None:
-        return
-    if isinstance(pattern, ast.MatchSequence) and subject.tag == "tuple":
-        for inner, item in _aligned(pattern, subject) or ():
-            bind_pattern(frame, inner, item)
-        for star in pattern.patterns:
-            if isinstance(star, ast.MatchStar) and star.name:
-                frame.state.variables[star.name] = expression("slice", (subject,))
-        return
-    for part in ast.walk(pattern):
-        name = getattr(part, "name", None) or getattr(part, "rest", None)
-        if isinstance(name, str):
-            whole = part is pattern and isinstance(pattern, ast.MatchAs)
-            value = subject if whole else symbol(("captured", frame.place(pattern), name), subject.taint)
-            frame.state.variables[name] = value
 
 
 def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:

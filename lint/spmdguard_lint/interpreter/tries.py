@@ -56,7 +56,9 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
         assert raised is not None
         names = handler_names(clause.type)
         frame.state = raised.copy()
-        bound = symbol(("exception", frame.place(clause)), condition.taint)
+        caught = [one for one in watch.raises if is_caught(names, one.name)]
+        told = union(condition.taint, *(union(one.taint, one.value) for one in caught))
+        bound = symbol(("exception", frame.place(clause)), told)
         if clause.name:
             frame.state.variables[clause.name] = bound
         frame.handled.append((_raised_name(watch, names), bound))

@@ -153,7 +153,7 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
 
 def _raised_at_yield(frame: Frame, running: Frame, one: Raised, swallowed: bool, place: object) -> None:
     """An exception of the caller's block comes out of the yield; where it is caught, the caller goes on."""
-    running.hand_on(Raised(State(dict(running.live.variables), one.state.heap), one.taint, one.name))
+    running.hand_on(one._replace(state=State(dict(running.live.variables), one.state.heap)))
     if swallowed:
         frame.state = join(one.state.copy(), frame.state, symbol((place, "raised"), one.taint))
     else:

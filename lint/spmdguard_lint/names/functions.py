@@ -137,6 +137,15 @@ class FunctionInfo:
         """Parameters and every name bound in the body, ``global`` and ``nonlocal`` ones excluded."""
         return self.scope.local_names
 
+    @cached_property
+    def shared_names(self) -> frozenset[str]:
+        """Names that functions inside this one assign under ``nonlocal``."""
+        return frozenset(
+            name
+            for nested in self.nested_functions.values()
+            for name in (*nested.nonlocal_names, *nested.shared_names)
+        )
+
     @property
     def global_names(self) -> frozenset[str]:
         return self.scope.global_names

@@ -26,7 +26,7 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
     if node.form != "try" and not node.handlers:
         return
     body_k = candidate.body_k or candidate.k
-    k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort", beyond=None)
+    k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort")
     operation = _hard_op(node.body, quiet)
     for handler in node.handlers:
         hard = operation

@@ -23,7 +23,7 @@ from .catching import LEAVING, catches
 from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 
 if TYPE_CHECKING:
-    from ..values.value import Taints, Value
+    from ..values.value import Value
 
 STARTING = frozenset({"init_process_group", "init_distributed", "handshake"})
 END = 0
@@ -78,7 +78,6 @@ class Continuation:
     """Where each way out of a subtree leads; terms are computed when asked for."""
 
     __slots__ = (
-        "beyond",
         "brk",
         "calls",
         "caught",
@@ -107,7 +106,6 @@ class Continuation:
         regions: tuple[str, ...] = (),
         raise_key: Hashable = None,
         caught: Callable[[str], bool] = lambda _name: False,
-        beyond: Continuation | None = None,
     ) -> None:
         self.fall = fall
         self.ret = ret
@@ -120,7 +118,6 @@ class Continuation:
         self.regions = regions
         self.raise_key = raise_key
         self.caught = caught
-        self.beyond = beyond
         self.number: int | None = None
 
     def key(self) -> int:
@@ -146,22 +143,10 @@ class Continuation:
         new.regions = self.regions
         new.raise_key = self.raise_key
         new.caught = self.caught
-        new.beyond = self.beyond
         new.number = None
         for name, value in changes.items():
             setattr(new, name, value)
         return new
-
-    def resumed(self) -> Continuation:
-        """The same place where a raise leads on, out of the handler that it stands in."""
-        outside = self.beyond
-        assert outside is not None
-        return self.but(
-            raises=outside.raises,
-            raise_key=("resumed", outside.raise_key),
-            caught=outside.caught,
-            beyond=None,
-        )
 
 
 def root_continuation() -> Continuation:
@@ -266,8 +251,6 @@ class Reader:
     def _branch(self, node: Branch, k: Continuation) -> int:
         if node.form == "while":
             return k.fall
-        if k.beyond is not None and _parts(node.condition.taint) and self._raises(node):
-            k = k.resumed()
         if self.valuation is not None:
             known, key = self._decide(node.condition, self.valuation)
             if known is not None:
@@ -278,9 +261,6 @@ class Reader:
         if then != orelse and NEVER not in (then, orelse) and self.watcher is not None:
             self.watcher.branch(node, then, orelse, k, self)
         return self.terms.alt(key, then, orelse)
-
-    def _raises(self, node: Branch) -> bool:
-        return "raise" in self.ways_out(node.then) or "raise" in self.ways_out(node.orelse)
 
     def _decide(self, condition: Value, valuation: Valuation) -> tuple[bool | None, Hashable]:
         """What a valuation makes of a condition: its truth, or the key of what is left of it."""
@@ -318,7 +298,7 @@ class Reader:
             return k.raises(name) if LEAVING.intersection(name.split("|")) else k.fall
 
         key = ("deferred", k.fall, k.raise_key)
-        kept = k.but(raises=raises, raise_key=key, caught=lambda _name: True, beyond=None)
+        kept = k.but(raises=raises, raise_key=key, caught=lambda _name: True)
         return self.read(node.body, kept.but(regions=(*k.regions, "deferred")))
 
     def _yielded(self, node: Yielded, k: Continuation) -> int:
@@ -326,9 +306,7 @@ class Reader:
         outer = k.outer
         if outer is None:
             return self.read(node.body, k)
-        inside = outer.but(
-            fall=k.fall, raises=k.raises, raise_key=k.raise_key, caught=k.caught, beyond=k.beyond
-        )
+        inside = outer.but(fall=k.fall, raises=k.raises, raise_key=k.raise_key, caught=k.caught)
         if node.form == "for":
             inside = inside.but(brk=outer.fall, cont=k.fall)
         return self.read(node.body, inside)
@@ -374,8 +352,6 @@ class Reader:
         handler_terms: dict[int, int] = {}
         after_body = self.read(node.orelse, k) if node.orelse else k.fall
         body_k = self._guarded(node, k, after_body, handler_terms)
-        if k.beyond is not None:
-            body_k.beyond = self._guarded(node, k.resumed(), after_body, {})
         if self.watcher is not None:
             self.watcher.try_(node, k, body_k, self)
             for position, handler in enumerate(node.handlers):
@@ -400,9 +376,27 @@ class Reader:
         return k.but(fall=after, raises=raises, raise_key=(id(node), k.key()), caught=caught)
 
     def _handler(self, handler: Handler, k: Continuation) -> int:
-        """What follows a caught exception; a handler that may raise again is read for where it does not."""
-        key = ("never", k.raise_key)
-        return self.read(handler.body, k.but(raises=lambda _name: NEVER, raise_key=key, beyond=k))
+        """What follows a caught exception.
+
+        A handler that may raise again is read for where it does not: its other answer is meant for the exception
+        at hand. Where the rank has a say in that, both are compared.
+        """
+        if self._raises_by_rank(handler.body):
+            return self.read(handler.body, k)
+        return self.read(handler.body, k.but(raises=lambda _name: NEVER, raise_key="never"))
+
+    def _raises_by_rank(self, nodes: Tree) -> bool:
+        if "raise" not in self.ways_out(nodes):
+            return False
+        return any(
+            (
+                isinstance(node, Branch)
+                and any(t.kind in _PARTING for t in node.condition.taint)
+                and any("raise" in self.ways_out(arm) for arm in (node.then, node.orelse))
+            )
+            or any(self._raises_by_rank(child) for child in subtrees(node))
+            for node in nodes
+        )
 
     def _with_final(self, final: Tree, k: Continuation) -> Continuation:
         cache: dict[int, int] = {}
@@ -419,7 +413,6 @@ class Reader:
             cont=through(k.cont),
             raises=lambda name: through(k.raises(name)),
             raise_key=("final", id(final), k.raise_key),
-            beyond=None if k.beyond is None else self._with_final(final, k.beyond),
         )
 
     def ways_out(self, nodes: Tree) -> frozenset[str]:
@@ -487,11 +480,6 @@ def subtrees(node: Node) -> list[Tree]:
 
 
 _PARTING = frozenset({"rank", "group-rank", "time", "random", "signal"})
-
-
-def _parts(taint: Taints) -> bool:
-    """Whether a condition differs between ranks for another reason than the exception at hand, or its data."""
-    return any(t.kind in _PARTING for t in taint)
 
 
 def condition_key(value: Value) -> Hashable:
