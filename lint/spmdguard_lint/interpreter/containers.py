@@ -130,6 +130,10 @@ def frozen(frame: Frame, value: Value) -> Value:
         from .expressions import tuple_value
 
         return tuple_value([fields[name] for name in names])
+    made = frame.machine.made_by_rule.get(value.data[0])
+    if made is not None and made[0] is fields:
+        key = ("each", *(part.key for part in made[1]))
+        return Value("each", made[1], union(*(part.taint for part in made[1])), None, key)
     taint = union(value.taint, value.trip or NO_TAINT, *(item.taint for item in fields.values()))
     return symbol(("contents", value.data[0]), frozenset(t for t in taint if t.kind != "order"))
 

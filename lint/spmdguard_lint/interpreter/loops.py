@@ -385,13 +385,15 @@ def _opaque_for(frame: Frame, node: ast.For | ast.AsyncFor, iterated: Value) -> 
 
 def run_comprehension(frame: Frame, node: Any) -> Value:
     """A comprehension or generator expression: loops with the element as body."""
-    from .containers import REST, allocate
+    from .comparisons import logic
+    from .containers import REST, allocate, fields_of
 
     kinds = {ast.ListComp: "list", ast.SetComp: "set", ast.DictComp: "dict", ast.GeneratorExp: "list"}
     saved = dict(frame.live.variables)
     result: list[Value] = []
     trip: list[Taints] = []
     order: list[Taints] = []
+    rule: list[Value] = []
 
     def level(position: int) -> None:
         if position == len(node.generators):
@@ -409,6 +411,7 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
         with frame.collecting() as nodes:
             assign(frame, comprehension.target, item)
             conditions = [truthiness(frame, test) for test in comprehension.ifs]
+            rule[:] = [iterated, item, logic("and", [TRUE, *conditions])]
             with frame.collecting() as inner:
                 level(position + 1)
             for test, condition in zip(reversed(comprehension.ifs), reversed(conditions), strict=True):
@@ -436,6 +439,8 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
     length = union(*trip) if trip else NO_TAINT
     length = frozenset(t for t in length if t.kind != "synced")
     made = allocate(frame, kinds[type(node)], {REST: element}, length, node)
+    if len(node.generators) == 1 and not isinstance(node, ast.DictComp) and rule:
+        frame.machine.made_by_rule[made.data[0]] = (fields_of(frame, made), (*rule, element))
     return retaint(made, union(made.taint, *order), made.trip) if order else made
 
 

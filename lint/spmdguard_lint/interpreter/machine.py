@@ -70,6 +70,7 @@ class Machine:
         self.template_active: set[int] = set()
         self.followed: set[int] = set()
         self.num_frames = 0
+        self.made_by_rule: dict[Hashable, tuple[dict[str, Value], tuple[Value, ...]]] = {}
         self.decided: set[Place] = set()  # branches that the arguments of some call decide
         self.following: dict[int, bool] = {}
         self.handlers: dict[int, frozenset[str]] = {}

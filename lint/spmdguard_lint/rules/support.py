@@ -66,7 +66,7 @@ def from_divergence(
     """A finding at the divergence's place."""
     sure: Certainty = certainty or divergence.certainty  # type: ignore[assignment]
     by_rank = divergence.subgroup and divergence.kind in ("rank", "group-rank")
-    if by_rank and sure != "possible" and not within_group(divergence):
+    if by_rank and sure != "possible" and not within_group(divergence) and not rounds_part(divergence):
         sure = "possible"
     return Finding(
         code=rule.code,
@@ -114,6 +114,13 @@ def within_group(divergence: Divergence) -> bool:
         elif value.tag == "ite":
             stack.extend(value.data)
     return found
+
+
+def rounds_part(divergence: Divergence) -> bool:
+    """Whether members of an operation's group run the loop around it a different number of times."""
+    from .support_claims import members_part
+
+    return divergence.shape == "trip" and members_part(divergence) is True
 
 
 def _asks_for_membership(operands: tuple[Value, ...]) -> bool:

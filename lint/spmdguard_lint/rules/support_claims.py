@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..traces.handlers import handles_memory
 from ..traces.nodes import Branch, Jump, Node, Op, Try
-from ..values.evaluate import Valuation, evaluate, truth
+from ..values.evaluate import UNKNOWN, Valuation, evaluate, truth
 from .support_trees import WORLDS, every_node, waits
 
 if TYPE_CHECKING:
@@ -87,14 +87,15 @@ def members_part(divergence: Divergence) -> bool | None:
         return None
     parted = False
     for world, local in WORLDS:
-        verdicts = set()
+        verdicts: set[object] = set()
         for rank in range(world):
             at = Valuation(rank, world, local)
             members = evaluate(group.data[2], at)
             if not isinstance(members, (tuple, list, range, set, frozenset)):
                 return None
             if rank in members:
-                verdicts.add(truth(condition, at))
+                count = evaluate(condition, at) if divergence.shape == "trip" else truth(condition, at)
+                verdicts.add(None if count is UNKNOWN else count)
         if None in verdicts:
             return None
         parted = parted or len(verdicts) > 1

@@ -111,7 +111,25 @@ def evaluate(value: Value, at: Valuation) -> Any:
         return UNKNOWN if any(item is UNKNOWN for item in items) else tuple(items)
     if tag == "expr":
         return _evaluate_expression(value, at)
-    return UNKNOWN
+    return _evaluate_each(value, at) if tag == "each" else UNKNOWN
+
+
+def _evaluate_each(value: Value, at: Valuation) -> Any:
+    """The items of a comprehension: what it runs over, the item, the condition, what it makes of the item."""
+    source, item, condition, made = value.data
+    items = evaluate(source, at)
+    if not isinstance(items, (range, tuple, list)) or len(items) > MAX_RANK:
+        return UNKNOWN
+    found = []
+    for one in items:
+        inside = Valuation(at.rank, at.world, at.local, {**at.atoms, item.key: one})
+        keeps = truth(condition, inside)
+        result = evaluate(made, inside) if keeps else None
+        if keeps is None or result is UNKNOWN:
+            return UNKNOWN
+        if keeps:
+            found.append(result)
+    return found
 
 
 def _evaluate_expression(value: Value, at: Valuation) -> Any:
@@ -183,7 +201,7 @@ def _holds(value: Value, tags: frozenset[str]) -> bool:
             return True
         if current.tag == "expr":
             stack.extend(current.data[1])
-        elif current.tag in ("ite", "tuple"):
+        elif current.tag in ("ite", "tuple", "each"):
             stack.extend(current.data)
     return False
 
@@ -200,7 +218,7 @@ def rank_constants(value: Value) -> set[int]:
                 found.add(number)
         elif current.tag == "expr":
             stack.extend(current.data[1])
-        elif current.tag in ("ite", "tuple"):
+        elif current.tag in ("ite", "tuple", "each"):
             stack.extend(current.data)
     return found
 

@@ -116,3 +116,33 @@ def test_known_miss_members_from_elsewhere() -> None:
         """,
         *GROUPS,
     )
+
+
+def test_members_by_a_comprehension() -> None:
+    """The members of a group that a comprehension picks are known for each world."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def some(rank, value):
+            evens = dist.new_group([r for r in range(dist.get_world_size()) if r % 2 == 0])
+            if dist.get_rank() == 0:
+                dist.all_reduce(value, group=evens)  # SPG106
+
+        def members(rank, value):
+            evens = dist.new_group([r for r in range(dist.get_world_size()) if r % 2 == 0])
+            if dist.get_rank() % 2 == 0:
+                dist.all_reduce(value, group=evens)
+
+        def rounds(value):
+            evens = dist.new_group([r for r in range(dist.get_world_size()) if r % 2 == 0])
+            for _ in range(dist.get_rank()):
+                dist.all_reduce(value, group=evens)  # SPG401
+
+        def each_its_own():
+            dist.new_group([r for r in range(dist.get_world_size()) if r // 2 == dist.get_rank() // 2])  # SPG106
+        """,
+        "SPG106",
+        "SPG401",
+    )
