@@ -11,7 +11,7 @@ from .containers import container_item
 from .contents import items_now, structure, version, whole
 from .expressions import evaluate, text_of
 from .frame import Frame
-from .library import structural
+from .kinds import structural
 from .protocols import fields_taint
 
 

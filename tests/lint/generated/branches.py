@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.lint.generated.collectives import bare, trace
 from tests.lint.generated.scope import NONE, Lines, Scope, indent
 from tests.lint.generated.values import (
-    FILE_TEST,
+    BRANCH_TESTS,
     always_condition,
     condition,
     local_statement,
@@ -27,7 +27,7 @@ def uniform_if(scope: Scope) -> Lines:
 
 def rank_if(scope: Scope) -> Lines:
     """Some ranks take another arm than others."""
-    test = FILE_TEST if scope.draw.chance(4) else rank_condition(scope)
+    test = scope.draw.pick(BRANCH_TESTS) if scope.draw.chance(6) else rank_condition(scope)
     lines = [f"if {test}:", *indent(scope.arm().block(2))]
     if scope.draw.chance(20):
         lines += [f"elif {condition(scope, scope.draw.chance(60))}:", *indent(scope.arm().block(1))]

@@ -24,13 +24,12 @@ RANK_TESTS = (
 )
 HIGH_RANK_TESTS = ("{r} == 5", "{r} < 8", "{r} > 6", "{r} // 8 == 0")  # told apart by nine ranks only
 ALWAYS_TESTS = ("{r} < {w}", "0 <= {r} < {w}", "{r} >= 0", "{r} != {w}", "{w} > 1", "{w} >= 2")
-# A raise under a missing file is a fatal precondition, which linters leave alone: branches only.
-FILE_TEST = 'os.path.exists("ready.txt")'
+# A raise under a missing file or a random number is taken for a fatal precondition of all ranks: branches only.
+BRANCH_TESTS = ('os.path.exists("ready.txt")', "torch.rand(1).item() < 0.5")
 OUTSIDE_RANK_TESTS = (
     'os.environ["RANK"] == "0"',
     'int(os.environ["RANK"]) == 0',
     'os.getenv("RANK") != "0"',
-    "torch.rand(1).item() < 0.5",
     "time.monotonic() > 100.0",
 )
 UNIFORM_TESTS = ("{w} > 2", "{w} % 2 == 0", "{w} == 2", "{w} < 4")

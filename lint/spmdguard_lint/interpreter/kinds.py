@@ -1,0 +1,41 @@
+"""Questions about what kind of thing a value is: the same on every rank, unless the rank itself decides."""
+
+from __future__ import annotations
+
+import builtins
+
+from ..values.value import NO_TAINT, Value, retaint
+
+
+def is_subclass(cls: Value, base: Value) -> bool | None:
+    """Whether one known class is a subclass of another, or of one of several; None where it cannot be told."""
+    if base.tag == "tuple":
+        verdicts = [is_subclass(cls, item) for item in base.data]
+        return True if True in verdicts else None if None in verdicts else False
+    if cls.tag == "class" and base.tag == "class":
+        return base.data[0] in cls.data[0].mro()
+    first = getattr(builtins, cls.data[0].rpartition(".")[2], None) if cls.tag == "ext" else None
+    second = getattr(builtins, base.data[0].rpartition(".")[2], None) if base.tag == "ext" else None
+    if isinstance(first, type) and isinstance(second, type):
+        return issubclass(first, second)
+    if cls.tag == "class" and isinstance(second, type):
+        names = [one.rpartition(".")[2] for one in cls.data[0].external_bases()]
+        bases = [getattr(builtins, one, None) for one in names]
+        return any(isinstance(one, type) and issubclass(one, second) for one in bases)
+    return False if isinstance(first, type) and base.tag == "class" else None
+
+
+BY_CONTENT = frozenset({"data", "random", "time", "order", "exception", "signal", "filesystem", "synced"})
+
+
+def _is_caught(value: Value) -> bool:
+    """Whether a value is a caught exception, whose class says where it was raised."""
+    return value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("exception",)
+
+
+def structural(value: Value) -> Value:
+    """What asks for an object's kind, not its content: the same on every rank, unless the rank itself decides."""
+    asked = value.data[1][0] if value.tag == "expr" and value.data[1] else value
+    chosen = any(v.tag in ("ite", "rank", "local_rank") or _is_caught(v) for v in (asked, value))
+    kept = frozenset(t for t in value.taint if t.kind not in BY_CONTENT) if chosen else NO_TAINT
+    return value if kept == value.taint else retaint(value, kept, value.trip)
