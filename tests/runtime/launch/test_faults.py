@@ -12,12 +12,7 @@ from tests.benchmarks.launch_faults.cases import CASES, Case
 from tests.benchmarks.launch_faults.running import Told, find_shortfalls, launch
 
 pytestmark = pytest.mark.processes
-QUICK = {
-    "duplicate rank 1",
-    "wrong MASTER_PORT",
-    "port taken by another job",
-    "torchrun and self-spawned children",
-}
+QUICK = {"duplicate rank 1", "wrong MASTER_PORT", "port taken by another job"}
 DEADLINE_S = 60.0  # far off: what is named at once does not wait for it
 
 
