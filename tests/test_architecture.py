@@ -34,7 +34,7 @@ LINT_ROOMS = {
     "rules": _MEANING | {"interpreter", "analysis"},
     "report": {"model", "source", "rules.registry"},
     "fixes": _MEANING | {"analysis", "deep_stack"},
-    "adopt": {"model", "config", "source", "engine", "fixes"},
+    "adopt": _MEANING | {"analysis", "deep_stack", "engine", "fixes"},
     "deep_stack": set(),
     "overlaps": {"model"},
     "engine": {

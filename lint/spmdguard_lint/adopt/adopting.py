@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ..fixes.applying import Linted, fix_project
+from ..config import Config
+from ..fixes.applying import Linted, come, fix_project
 from ..fixes.texts import to_bytes
 from ..model import Finding
 from ..source.reading import SourceFile, decode_source
-from .decorating import declare_collective, declare_rank_local
+from .alone import rank_branches
+from .decorating import declare_alone, declare_collective, declare_rank_local
 from .ending import end_in_order, leave_destruction_to_run
 from .program import Program
 from .stopping import agree_on_stops
 
 Lint = Callable[[Mapping[str, SourceFile]], Linted]
 Changed = dict[str, tuple[str, list[str]]]
+_EXITS = frozenset({"SPG102", "SPG302", "SPG303", "SPG304", "SPG306", "SPG307", "SPG308"})
 
 
 @dataclass
@@ -28,26 +31,51 @@ class Adopted:
     findings: tuple[Finding, ...] = ()
 
 
-def adopt(lint: Lint) -> Adopted:
+def adopt(lint: Lint, config: Config) -> Adopted:
     """Adopt the files that ``lint`` reads; raise ``CannotEdit`` where one of them must not be edited."""
-    before = dict(lint({}).sources)
-    result = Adopted(before, dict(before))
-    if not any(True for _ in Program(before).training_loops()):
-        result.findings = lint({}).findings
+    first = lint({})
+    result = Adopted(dict(first.sources), dict(first.sources))
+    if not any(True for _ in Program(result.after).training_loops()):
+        result.findings = first.findings
         return result
+    _mend(result, lint, _EXITS)  # an exit that asks for an agreement already needs no second one
     for rewrite in (agree_on_stops, end_in_order, leave_destruction_to_run, declare_collective):
         _take(result, rewrite(Program(result.after)))
+    branches = rank_branches(result.after, config)
+    _try(result, lint, declare_alone(Program(result.after), branches))
     _take(result, declare_rank_local(Program(result.after), lint(result.after).findings))
+    result.findings = _mend(result, lint, None)
+    return result
+
+
+def _mend(result: Adopted, lint: Lint, codes: frozenset[str] | None) -> tuple[Finding, ...]:
+    """Apply the fixes of some rules, or of all; what is left."""
 
     def lint_adopted(overlay: Mapping[str, SourceFile]) -> Linted:
-        return lint({**result.after, **overlay})
+        linted = lint({**result.after, **overlay})
+        return linted if codes is None else _Some(linted, codes)
 
     fixed = fix_project(lint_adopted, unsafe=True)
     result.after.update(fixed.after)
     if fixed.num_fixed:
         result.notes.append(f"findings mended by their rules' fixes: {fixed.num_fixed}")
-    result.findings = fixed.findings
-    return result
+    return fixed.findings
+
+
+class _Some:
+    """The findings of some rules."""
+
+    def __init__(self, linted: Linted, codes: frozenset[str]) -> None:
+        self.findings = tuple(finding for finding in linted.findings if finding.code in codes)
+        self.sources = linted.sources
+
+
+def _try(result: Adopted, lint: Lint, changed: Changed) -> None:
+    """Take a change that brings no finding."""
+    tried = replace(result, after=dict(result.after), notes=list(result.notes))
+    _take(tried, changed)
+    if not come((), lint(result.after).findings, lint(tried.after).findings):
+        result.after, result.notes = tried.after, tried.notes
 
 
 def _take(result: Adopted, changed: Changed) -> None:

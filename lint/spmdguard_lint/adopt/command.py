@@ -36,7 +36,7 @@ def _adopt(options: argparse.Namespace, config: Config) -> int:
         return lint(options.paths, config, overlay=overlay)
 
     try:
-        adopted = adopt(lint_files)
+        adopted = adopt(lint_files, config)
     except CannotEdit as error:
         return _fail(f"cannot adopt {', '.join(options.paths)}: {error}")
     failed = False

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from ..fixes.blocks import suspends
+from ..fixes.blocks import only_call, suspends
 from ..fixes.imports import import_name
 from ..fixes.marks import marked
 from ..fixes.rewrite import Rewrite
 from ..fixes.script import Script, walk
-from ..model import Finding
+from ..model import Finding, Site
 from .program import LOOPS, Program
 
 
@@ -45,6 +45,28 @@ def declare_rank_local(program: Program, findings: Iterable[Finding]) -> dict[st
                 continue
             if _may_defer(program, scope):
                 chosen.append(scope)
+    return _decorate_outermost(program, chosen)
+
+
+def declare_alone(program: Program, branches: Iterable[Site]) -> dict[str, tuple[str, list[str]]]:
+    """Decorate the functions that only some ranks call, by a statement in a branch that the rank decides."""
+    chosen: list[cst.FunctionDef] = []
+    for site in branches:
+        script = program.scripts.get(site.filename)
+        branch = script.at(site, cst.If) if script is not None else None
+        for step in branch.body.body if branch is not None else ():
+            call = only_call(step)
+            target = program.target(call) if call is not None else None
+            if target is None or any(target is known for known in chosen):
+                continue
+            if _may_defer(program, target):
+                chosen.append(target)
+    return _decorate_outermost(program, chosen)
+
+
+def _decorate_outermost(
+    program: Program, chosen: Sequence[cst.FunctionDef]
+) -> dict[str, tuple[str, list[str]]]:
     outermost = [f for f in chosen if not _called_inside(program, f, chosen)]
     return decorate(program, outermost, "rank_local", "it may fail on one rank alone")
 

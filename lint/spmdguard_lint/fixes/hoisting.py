@@ -181,8 +181,8 @@ def _evaluate_first(
     script: Script, branch: cst.If, step: Step, operation: cst.BaseExpression
 ) -> tuple[str, list[Step]] | None:
     """``name = operation`` before the branch, and the name in its place."""
-    if isinstance(script.parents[operation], cst.WithItem):
-        return None  # a context manager communicates when it is entered, not when it is made
+    if isinstance(script.parents[operation], (cst.WithItem, cst.Expr)):
+        return None  # a context manager communicates when it is entered; a line of several statements stays
     for node in script.around(operation):
         if node is branch.body or node is getattr(branch.orelse, "body", None):
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -24,13 +25,16 @@ class Outcome:
         failures: list[str] = []
         if self.stdin is not None and not self.diff:
             _write_bytes(stream, self.fixed.after.get(self.stdin.filename, self.stdin).content)
+        written: dict[str, bytes] = {}  # one file may have several names
         for name in sorted(self.fixed.after):
             before, after = self.fixed.before[name], self.fixed.after[name]
+            place = os.path.realpath(before.path)
             if self.diff:
                 stream.writelines(difference(before, after))
-            elif before is not self.stdin:
+            elif before is not self.stdin and written.get(place) != after.content:
                 try:
                     write_fixed(before, after)
+                    written[place] = after.content
                 except CannotWrite as error:
                     failures.append(str(error))
         return failures

@@ -67,6 +67,42 @@ def test_adopted_scripts_are_guarded_and_clean(style, adopted, capsys):
     assert capsys.readouterr().out == ""
 
 
+TUTORIAL = """\
+import torch.distributed as dist
+
+
+def upload(step, loss):
+    print(step, loss)
+
+
+def main(model, optimizer, batches):
+    dist.init_process_group("gloo")
+    for step, batch in enumerate(batches):
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        if dist.get_rank() == 0:
+            upload(step, loss)
+        if dist.get_rank() == 1 and loss.item() < 0.05:
+            break
+
+
+main()
+"""
+
+
+def test_an_exit_of_the_script_becomes_the_agreement(tmp_path, capsys):
+    """A local exit is agreed on rather than followed by a second agreement; one rank's own work is `@rank_local`."""
+    script = tmp_path / "a.py"
+    script.write_text(TUTORIAL)
+    assert adopt_command(["--isolated", "--write", str(script)]) == 0, capsys.readouterr().err
+    text = script.read_text()
+    assert text.count("sync_should_stop(") == 1
+    assert "if sync_should_stop(dist.get_rank() == 1 and loss.item() < 0.05):\n            break\n" in text
+    assert "@rank_local\ndef upload(step, loss):" in text
+    assert "@run()\ndef main(" in text
+
+
 def test_without_write_nothing_is_changed(tmp_path, capsys):
     """The default shows a difference that `git apply` takes, and says on standard error what was done and why."""
     script = tmp_path / "functions.py"

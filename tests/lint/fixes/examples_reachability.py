@@ -126,6 +126,40 @@ EXAMPLES = [
         """,
     ),
     example(
+        "SPG104",
+        "unsafe",
+        """
+        import torch.distributed as dist
+
+        def mean(value):
+            dist.all_reduce(value)
+            return value / dist.get_world_size()
+
+        def report(step, loss):
+            # every tenth step
+            if dist.get_rank() == 0 and step % 10 == 0:
+                # shown
+                print("loss", mean(loss).item())
+            return loss
+        """,
+        """
+        import torch.distributed as dist
+
+        def mean(value):
+            dist.all_reduce(value)
+            return value / dist.get_world_size()
+
+        def report(step, loss):
+            # every tenth step
+            if step % 10 == 0:
+                mean_result = mean(loss)
+                if dist.get_rank() == 0:
+                    # shown
+                    print("loss", mean_result.item())
+            return loss
+        """,
+    ),
+    example(
         "SPG204",
         "safe",
         '''

@@ -113,7 +113,7 @@ def test_permissions_and_links_stay(tree, in_process):
     root = tree({"real/a.py": SAFE})
     (root / "real/a.py").chmod(0o755)
     (root / "b.py").symlink_to("real/a.py")
-    assert in_process("lint", "--fix", "b.py").exit_code == 0
+    assert in_process("lint", "--fix", "b.py", "real").exit_code == 0
     assert (root / "b.py").is_symlink()
     assert (root / "real/a.py").read_text() == SAFE_FIXED
     assert (root / "real/a.py").stat().st_mode & 0o777 == 0o755
