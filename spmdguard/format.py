@@ -23,6 +23,26 @@ def format_ranks(ranks: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
+def pack_ranks(ranks: Iterable[int]) -> str:
+    """Ascending ranks as runs with steps, short for grids too: ``[0, 8, 16, 24, 25]`` becomes ``"0-24/8, 25"``."""
+    known = list(ranks)
+    texts, start = [], 0
+    while start < len(known):
+        end = start + 1
+        step = known[end] - known[start] if end < len(known) else 1
+        while end + 1 < len(known) and known[end + 1] - known[end] == step:
+            end += 1
+        if end == start + 1 and step != 1:  # two numbers are no run
+            end = start
+        end = min(end, len(known) - 1)
+        if end == start:
+            texts.append(str(known[start]))
+        else:
+            texts.append(f"{known[start]}-{known[end]}" + (f"/{step}" if step != 1 else ""))
+        start = end + 1
+    return ", ".join(texts)
+
+
 def name_ranks(ranks: Iterable[int]) -> str:
     """``"rank 3"`` or ``"ranks 0-2, 5"``."""
     known = sorted(set(ranks))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from spmdguard.format import pack_ranks
 from spmdguard.group.torch_access import loaded_c10d
 
 RECORDER_VARIABLES = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
@@ -25,11 +26,11 @@ Frame = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class GroupProgress:
-    """One process group on this rank: how many collectives it has begun."""
+    """One process group on this rank: its ranks, packed, and how many collectives it has begun."""
 
     name: str
     label: str
-    ranks: tuple[int, ...]
+    members: str
     number: int | None
 
 
@@ -49,7 +50,7 @@ class RecordedCall:
     thread: str
 
 
-_static: weakref.WeakKeyDictionary[Any, tuple[str, str, tuple[int, ...]]] = weakref.WeakKeyDictionary()
+_static: weakref.WeakKeyDictionary[Any, tuple[str, str, str]] = weakref.WeakKeyDictionary()
 
 
 def switch_on_recorder(environment: MutableMapping[str, str]) -> None:
@@ -84,7 +85,7 @@ def _describe(c10d: Any, group: Any) -> GroupProgress:
         name = str(c10d._world.pg_names.get(group, ""))
         label = str(getattr(group, "group_desc", "") or "")
         label = label if label not in ("", "undefined") else name
-        known = (name, label, tuple(sorted(c10d._world.pg_group_ranks.get(group, {}))))
+        known = (name, label, pack_ranks(sorted(c10d._world.pg_group_ranks.get(group, {}))))
         _static[group] = known
     try:
         number: int | None = int(group._get_sequence_number_for_group())

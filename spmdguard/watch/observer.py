@@ -87,7 +87,7 @@ class Observer:
 
     def find_groups(self) -> tuple[GroupNumber, ...]:
         """Every process group of this process, with its number now."""
-        return tuple(GroupNumber(g.name, g.label, g.ranks, g.number) for g in find_groups())
+        return tuple(GroupNumber(g.name, g.label, g.members, g.number) for g in find_groups())
 
     def _moved(self, now_s: float, look: Look) -> None:
         if self._waited_kind:

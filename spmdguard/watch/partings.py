@@ -73,7 +73,8 @@ def _begins(parting: Parting, standings: Mapping[int, Standing]) -> float:
 
 
 def _parting_in(name: str, standings: Mapping[int, Standing]) -> Parting | None:
-    group = next((found for each in standings.values() if (found := each.find_group(name))), None)
+    known_groups = [found for each in standings.values() if (found := each.find_group(name)) is not None]
+    group = max(known_groups, key=lambda found: len(found.members), default=None)  # some come without members
     ranks = set(group.ranks) if group is not None else set()
     members = [each for each in standings.values() if each.rank in ranks or each.find_group(name) is not None]
     calls = {each.rank: _numbered(each.calls, name) for each in members}

@@ -45,13 +45,14 @@ class Relay:
             time.sleep(0.01)
         return self._link.add("nodes", 1) - 1
 
+    def is_due(self) -> bool:
+        """Whether it is time to publish again."""
+        return self._now() - self._published_s >= PUBLISH_S
+
     def publish(self, standings: Iterable[Standing], *, detail: bool = False) -> None:
-        """Say what the ranks of this node say; in quiet times not more often than ``PUBLISH_S``."""
-        now_s = self._now()
-        if not detail and now_s - self._published_s < PUBLISH_S:
-            return
-        self._published_s = now_s
-        found = [each if detail else replace(each, calls=()) for each in standings]
+        """Say what the ranks of this node say; without ``detail`` without calls and members of groups."""
+        self._published_s = self._now()
+        found = [each if detail else _brief(each) for each in standings]
         key = f"{'detail' if detail else 'node'}/{self._index}"
         self._link.set(key, json.dumps({"at": time.time(), "ranks": [to_data(each) for each in found]}))
 
@@ -92,6 +93,10 @@ class Relay:
         for index in sorted(others):
             found += read_node(self._link.find(f"node/{index}"), time.time())
         return found
+
+
+def _brief(standing: Standing) -> Standing:
+    return replace(standing, calls=(), groups=tuple(replace(group, members="") for group in standing.groups))
 
 
 def read_node(text: str | None, now_s: float) -> list[Standing]:

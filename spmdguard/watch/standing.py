@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from spmdguard.format import escape_text, format_ranks
@@ -36,12 +37,17 @@ class Place:
 
 @dataclass(frozen=True)
 class GroupNumber:
-    """How many collectives of a process group the rank has begun."""
+    """How many collectives of a process group the rank has begun; its ranks are packed (``pack_ranks``)."""
 
     name: str
     label: str
-    ranks: tuple[int, ...]
+    members: str
     number: int | None
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks of the group, ascending."""
+        return parse_ranks(self.members)
 
     def describe(self) -> str:
         """``"group 'dp' (ranks 0-3)"``."""
@@ -128,7 +134,7 @@ def to_data(standing: Standing) -> dict[str, Any]:
         "operation": standing.operation,
         "since_s": round(standing.since_s, 3),
         "busy": standing.busy,
-        "groups": [[g.name, g.label, format_ranks(g.ranks), g.number] for g in standing.groups],
+        "groups": [[g.name, g.label, g.members, g.number] for g in standing.groups],
         "calls": [
             [c.group, c.number, c.operation, places(c.places), c.done, c.point_to_point, c.began_s, c.sizes]
             for c in standing.calls
@@ -205,20 +211,23 @@ def from_json(text: bytes | str) -> Standing:
         raise ValueError("a standing is not nested that deeply") from None
 
 
+@lru_cache(maxsize=512)
 def parse_ranks(text: str, limit: int = 1_000_000) -> tuple[int, ...]:
-    """``"0-2, 5"`` as numbers; the reverse of ``format_ranks``.
+    """``"0-2, 8-24/8"`` as numbers; reads what ``format_ranks`` and ``pack_ranks`` make.
 
     Raises:
         ValueError: it is something else, or names more than ``limit`` ranks.
     """
     ranks: list[int] = []
     for part in text.split(",") if text else ():
-        first, dash, last = part.strip().partition("-")
+        run, slash, step_text = part.strip().partition("/")
+        first, dash, last = run.partition("-")
         start = _digits(first)
         stop = _digits(last) if dash else start
-        if stop - start >= limit - len(ranks):
+        step = _digits(step_text) if slash else 1
+        if step < 1 or (stop - start) // step >= limit - len(ranks):
             raise ValueError(f"more than {limit} ranks")
-        ranks.extend(range(start, stop + 1))
+        ranks.extend(range(start, stop + 1, step))
     return tuple(ranks)
 
 
@@ -278,7 +287,8 @@ def _group(value: object) -> GroupNumber:
     name, label, ranks, number = _fields(value, 4)
     if not isinstance(ranks, str) or len(ranks) > 100_000:
         raise ValueError("a text of ranks was expected")
-    return GroupNumber(_text(name), _text(label), parse_ranks(ranks), _maybe_integer(number))
+    parse_ranks(ranks)
+    return GroupNumber(_text(name), _text(label), ranks, _maybe_integer(number))
 
 
 def _call(value: object, files: Sequence[str]) -> Call:

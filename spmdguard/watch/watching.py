@@ -150,7 +150,8 @@ class Watch(threading.Thread):
         if self._alone or self.peers.leader() != self.board.rank:
             return
         try:
-            self.relay.publish(self.peers.read_all())
+            if self.relay.is_due():
+                self.relay.publish(self.peers.read_all())
             for name, note in self.relay.listen().items():
                 self.board.post(name, dict(note))
         except LinkLost:

@@ -115,7 +115,7 @@ def record() -> None:
         own = next(line for file, line, _ in call.frames if file == __file__)
         print("call", call.group, call.number, call.operation, call.done, own)
     for group in find_groups():
-        print("group", group.name, group.ranks, group.number)
+        print("group", group.name, group.members, group.number)
     print("inductor", "torch._inductor" in sys.modules)
     print("lazy", "_inductor" in torch._lazy_modules)
     dist.destroy_process_group()

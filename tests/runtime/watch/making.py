@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from spmdguard.format import pack_ranks
 from spmdguard.watch.standing import STATES, Call, GroupNumber, Place, Standing
 
 WORLD = "0"
@@ -33,7 +34,7 @@ def waiting(rank: int, size: int, calls: list[Call], **more: Any) -> Standing:
         places=last.places,
         operation=last.operation,
         since_s=5.0,
-        groups=(GroupNumber(WORLD, "default_pg", tuple(range(size)), last.number),),
+        groups=(GroupNumber(WORLD, "default_pg", pack_ranks(range(size)), last.number),),
         calls=(*calls[:-1], last),
         **more,
     )
@@ -48,7 +49,7 @@ def elsewhere(rank: int, size: int, calls: list[Call], line: int, **more: Any) -
         state="running",
         places=(place(line),),
         since_s=5.0,
-        groups=(GroupNumber(WORLD, "default_pg", tuple(range(size)), len(calls)),),
+        groups=(GroupNumber(WORLD, "default_pg", pack_ranks(range(size)), len(calls)),),
         calls=tuple(calls),
     )
     return replace(standing, **more)
@@ -73,7 +74,7 @@ groups = st.builds(
     GroupNumber,
     name=st.sampled_from(["0", "1"]),
     label=_texts,
-    ranks=st.lists(st.integers(0, 40), unique=True, max_size=8).map(sorted).map(tuple),
+    members=st.lists(st.integers(0, 40), unique=True, max_size=8).map(sorted).map(pack_ranks),
     number=st.none() | st.integers(0, 9),
 )
 standings = st.builds(

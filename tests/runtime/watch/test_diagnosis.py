@@ -115,7 +115,7 @@ def test_ranks_that_wait_for_each_other_in_two_groups_part() -> None:
     """Ranks that wait in collectives of different groups are named with both."""
     first = waiting(0, 2, [call(1, "barrier", 5)])
     second = waiting(1, 2, [call(1, "barrier", 7, group="1")])
-    second = replace(second, groups=(GroupNumber("0", "", (0, 1), 0), GroupNumber("1", "tp", (0, 1), 1)))
+    second = replace(second, groups=(GroupNumber("0", "", "0-1", 0), GroupNumber("1", "tp", "0-1", 1)))
     found = diagnose([first, second], 2)
     assert (found.kind, found.suspects) == ("parted", (0, 1))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmdguard.format import format_ranks
+from spmdguard.format import format_ranks, pack_ranks
 from spmdguard.watch.cause import STALLED, Cause, read_cause
 from spmdguard.watch.relay import read_node
 from spmdguard.watch.standing import (
@@ -100,10 +101,26 @@ def test_the_oldest_calls_are_dropped_where_there_are_too_many() -> None:
 @given(st.lists(st.integers(0, 5_000), unique=True).map(sorted))
 def test_ranks_are_ranges_and_back(ranks: list[int]) -> None:
     """Ranges of ranks are read as the ranks that they were made of."""
-    assert tuple(ranks) == parse_ranks(format_ranks(ranks))
+    assert tuple(ranks) == parse_ranks(format_ranks(ranks)) == parse_ranks(pack_ranks(ranks))
 
 
-@pytest.mark.parametrize("text", ["-", "1-", "a", "1-2-3", "0-999999999", "1;2", "٣"])
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        (range(0, 4096, 8), "0-4088/8"),
+        ([0, 1, 2, 8, 16, 24], "0-2, 8-24/8"),
+        ([5, 9], "5, 9"),
+        ([5, 6], "5-6"),
+        ([3], "3"),
+        ([], ""),
+    ],
+)
+def test_ranks_of_a_grid_are_short(ranks: Sequence[int], text: str) -> None:
+    """Ranks with equal steps, as in a mesh of devices, are one run."""
+    assert pack_ranks(ranks) == text
+
+
+@pytest.mark.parametrize("text", ["-", "1-", "a", "1-2-3", "0-999999999", "1;2", "٣", "1-5/0", "1-5/"])
 def test_what_is_no_range_of_ranks_is_refused(text: str) -> None:
     """Texts that are no ranges, and ranges of too many ranks, are ValueErrors."""
     with pytest.raises(ValueError):
