@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from spmdguard_lint.cache.store import FOLDER, Cache
 from spmdguard_lint.config import Config, ConfigError, load_config, with_options
 from spmdguard_lint.engine import Analysis, LintResult, StandardInput, lint
 from spmdguard_lint.report.style import Style
@@ -90,12 +91,24 @@ def _config(options: argparse.Namespace) -> Config:
 def _run(options: argparse.Namespace, config: Config, analysis: Analysis | None) -> LintResult:
     stdin = _standard_input(options)
     paths = [path for path in options.paths if path != "-"]
+    cache = _cache(options, config)
     if not sys.stderr.isatty() or options.quiet:
-        return lint(paths, config, stdin=stdin, analysis=analysis)
-    from spmdguard_lint.report.progress import ProgressBar
+        result = lint(paths, config, stdin=stdin, analysis=analysis, cache=cache)
+    else:
+        from spmdguard_lint.report.progress import ProgressBar
 
-    with ProgressBar(colour=_colour(sys.stderr, options.no_color)) as progress:
-        return lint(paths, config, stdin=stdin, progress=progress, analysis=analysis)
+        with ProgressBar(colour=_colour(sys.stderr, options.no_color)) as progress:
+            result = lint(paths, config, stdin=stdin, progress=progress, analysis=analysis, cache=cache)
+    if cache is not None and cache.problem and not options.quiet:
+        print(f"spmdguard: note: the results are not kept for the next run: {cache.problem}", file=sys.stderr)
+    return result
+
+
+def _cache(options: argparse.Namespace, config: Config) -> Cache | None:
+    """Where results are kept: next to the settings, or in the working directory where there are none."""
+    if options.no_cache:
+        return None
+    return Cache(options.cache_dir or config.root / FOLDER)
 
 
 def _fix(options: argparse.Namespace, config: Config, analysis: Analysis | None) -> int:
@@ -239,6 +252,8 @@ def _lint_parser() -> argparse.ArgumentParser:
     add("--exit-zero", action="store_true", help="exit 0 although something was found")
     add("--config", type=Path, metavar="FILE", help="read the settings from this TOML file")
     add("--isolated", action="store_true", help="read no settings file")
+    add("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
+    add("--cache-dir", type=Path, metavar="FOLDER", help=f"keep results here (default: {FOLDER})")
     add("--show-settings", action="store_true", help="print the settings that apply to PATH, and end")
     add("--no-color", action="store_true", help="no colours, even on a terminal")
     add("-q", "--quiet", action="store_true", help="print findings only: no summary, no progress bar")

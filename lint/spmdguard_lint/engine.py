@@ -7,12 +7,15 @@ suppression counts as used whatever is selected. The order of the findings depen
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from spmdguard_lint.cache.keys import Input, run_key
+from spmdguard_lint.cache.store import Cache, Stored
 from spmdguard_lint.config import Config
 from spmdguard_lint.deep_stack import with_deep_stack
 from spmdguard_lint.model import Finding, Location, Progress, Site
@@ -20,7 +23,7 @@ from spmdguard_lint.overlaps import overruled
 from spmdguard_lint.rules import registry
 from spmdguard_lint.source.discovery import discover
 from spmdguard_lint.source.parsing import CannotParse, check_syntax, gc_paused
-from spmdguard_lint.source.reading import CannotRead, SourceFile, decode_source, read_source
+from spmdguard_lint.source.reading import CannotRead, SourceFile, decode_source, read_bytes
 from spmdguard_lint.source.suppressions import Suppression
 
 if TYPE_CHECKING:
@@ -61,12 +64,48 @@ def lint(
     progress: Progress | None = None,
     analysis: Analysis | None = None,
     overlay: Mapping[str, SourceFile] | None = None,
+    cache: Cache | None = None,
 ) -> LintResult:
     """Lint the files at and below ``paths``; raise ``NoSuchPath`` for a path that does not exist.
 
-    ``overlay`` holds texts to read in place of those on disk, by displayed name.
+    ``overlay`` holds texts to read in place of those on disk, by displayed name. With a ``cache``, a run on
+    nothing but files is looked up there first.
     """
-    sources, findings = _read(paths, config, stdin, progress)
+    inputs = _inputs(paths, config, progress)
+    key = ""
+    if cache is not None and stdin is None and analysis is None and not overlay:
+        key = run_key(inputs, config)
+        known = cache.get(key)
+        if known is not None:
+            return _recalled(known, inputs)
+    result = _lint(inputs, config, stdin, progress, analysis, overlay)
+    if cache is not None and key:
+        stored = Stored(result.findings, result.num_files, result.num_suppressed, result.num_advice)
+        cache.put(key, stored)
+    return result
+
+
+def _recalled(known: Stored, inputs: Sequence[Input]) -> LintResult:
+    """The result of an earlier run over the same files, with the texts that its findings speak of."""
+    named = {finding.site.filename for finding in known.findings}
+    named |= {step.site.filename for finding in known.findings for step in finding.trail}
+    sources: dict[str, SourceFile] = {}
+    for one in inputs:
+        if one.filename in named and one.content is not None:
+            with contextlib.suppress(CannotRead):  # a finding of its own says why
+                sources[one.filename] = decode_source(one.content, one.filename, one.path)
+    return LintResult(known.findings, known.num_files, known.num_suppressed, known.num_advice, sources)
+
+
+def _lint(
+    inputs: Sequence[Input],
+    config: Config,
+    stdin: StandardInput | None,
+    progress: Progress | None,
+    analysis: Analysis | None,
+    overlay: Mapping[str, SourceFile] | None,
+) -> LintResult:
+    sources, findings = _decode(inputs, stdin)
     if overlay:
         sources = [overlay.get(source.filename, source) for source in sources]
     num_files = len(sources) + len(findings)
@@ -83,9 +122,23 @@ def lint(
     return LintResult(tuple(sorted(chosen, key=_order)), num_files, num_suppressed, advice, by_name)
 
 
-def _read(
-    paths: Sequence[str | Path], config: Config, stdin: StandardInput | None, progress: Progress | None
-) -> tuple[list[SourceFile], list[Finding]]:
+def _inputs(paths: Sequence[str | Path], config: Config, progress: Progress | None) -> list[Input]:
+    """The files to lint with their bytes."""
+    files = discover(paths, config.exclusion)
+    if progress is not None:
+        progress.phase("reading", len(files))
+    inputs: list[Input] = []
+    for file in files:
+        try:
+            inputs.append(Input(file.filename, file.path, read_bytes(file.path, file.filename)))
+        except CannotRead as error:
+            inputs.append(Input(file.filename, file.path, None, error.reason))
+        if progress is not None:
+            progress.advance()
+    return inputs
+
+
+def _decode(inputs: Sequence[Input], stdin: StandardInput | None) -> tuple[list[SourceFile], list[Finding]]:
     sources: list[SourceFile] = []
     unreadable: list[Finding] = []
     if stdin is not None:
@@ -93,16 +146,13 @@ def _read(
             sources.append(decode_source(stdin.content, stdin.filename))
         except CannotRead as error:
             unreadable.append(cannot_read(error))
-    files = discover(paths, config.exclusion)
-    if progress is not None:
-        progress.phase("reading", len(files))
-    for file in files:
+    for one in inputs:
         try:
-            sources.append(read_source(file.path, file.filename))
+            if one.content is None:
+                raise CannotRead(one.filename, 1, 1, one.problem)
+            sources.append(decode_source(one.content, one.filename, one.path))
         except CannotRead as error:
             unreadable.append(cannot_read(error))
-        if progress is not None:
-            progress.advance()
     return sources, unreadable
 
 

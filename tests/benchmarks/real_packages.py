@@ -104,7 +104,17 @@ def one_package(folder: Path, timeout_s: float) -> tuple[Sequence[object], list[
 
 def lint(folder: Path, timeout_s: float, options: Sequence[str]) -> Outcome:
     """One run in a process of its own, from the package's own folder."""
-    command = [*measure.linter(), "lint", "--isolated", "--quiet", "--output-format", "json", *options, "."]
+    command = [
+        *measure.linter(),
+        "lint",
+        "--isolated",
+        "--no-cache",
+        "--quiet",
+        "--output-format",
+        "json",
+        *options,
+        ".",
+    ]
     cost = measure.run(command, timeout_s=timeout_s, cwd=folder)
     if cost.exit_code in (0, 1) and "Traceback" not in cost.err:
         return Outcome(cost, tuple(json.loads(cost.out)), "")

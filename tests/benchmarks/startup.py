@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         path = Path(scratch, "train.py")
         path.write_text(args.script.read_text(encoding="utf-8") if args.script else script(args.lines))
         commands = {
-            "spmdguard lint": [*measure.linter(), "lint", "--isolated", path],
+            "spmdguard lint": [*measure.linter(), "lint", "--isolated", "--no-cache", path],
             "import libcst": [sys.executable, "-c", "import libcst"],
             "python -c pass": [sys.executable, "-c", "pass"],
         }

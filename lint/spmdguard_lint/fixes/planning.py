@@ -50,7 +50,12 @@ def _with_fix(
     return replace(finding, fix=Fix(proposal.applicability, proposal.message, edits))
 
 
+MAX_ROWS = 20_000  # of a longer file, taking it apart to mend it costs many times what its analysis did
+
+
 def _script(source: SourceFile) -> Script | None:
+    if source.content.count(b"\n") > MAX_ROWS:
+        return None
     from .script import CannotEdit, Script
 
     try:

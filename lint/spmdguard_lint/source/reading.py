@@ -72,12 +72,15 @@ class SourceFile:
 
 def read_source(path: Path | str, display: str) -> SourceFile:
     """Read the file at ``path``, shown as ``display``; ``CannotRead`` where Python could not read it."""
-    place = Path(path)
+    return decode_source(read_bytes(path, display), display, Path(path))
+
+
+def read_bytes(path: Path | str, display: str) -> bytes:
+    """The bytes of the file at ``path``, shown as ``display``; ``CannotRead`` where there are none."""
     try:
-        content = place.read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise CannotRead(display, 1, 1, f"cannot be read: {error.strerror or error}") from error
-    return decode_source(content, display, place)
 
 
 def decode_source(content: bytes, display: str, path: Path | None = None) -> SourceFile:
