@@ -76,15 +76,9 @@ def publish(saving: Path, target: Path) -> None:
 
 def discard(folder: Path) -> None:
     """Take a folder out of sight at once, then delete it."""
-    trash = put_away(folder)
-    shutil.rmtree(trash)
-
-
-def put_away(folder: Path) -> Path:
-    """Rename a folder so that it counts as trash for every later run."""
     trash = folder.with_name(new_trash_name())
     folder.rename(trash)
-    return trash
+    shutil.rmtree(trash)
 
 
 def clean_abandoned(directory: Path, active: set[str]) -> None:

@@ -128,8 +128,8 @@ class Save:
         try:
             return _work.step(call, argument)
         except BaseException as exc:
-            if self.partners.is_main:
-                self._put_away()
+            # the folder stays where it is: other ranks may still write into it, and an error of theirs about a
+            # folder that has gone would come before this one; the next save deletes it
             _work.fail(exc)
             raise
 
@@ -177,13 +177,6 @@ class Save:
         """Delete the folder of a save that failed; an error of that is deferred too."""
         if self.partners.is_main and self.saving.name:
             attempt(f"{SAVE}: clean up", lambda: files.discard(self.saving))
-
-    def _put_away(self) -> None:
-        """Leave the folder to be deleted by the next run: other ranks may still write into it."""
-        try:
-            files.put_away(self.saving)
-        except OSError:
-            return
 
     def _tell(self, failures: dict[int, str]) -> None:
         rank, text = next(iter(failures.items()))

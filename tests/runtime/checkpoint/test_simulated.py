@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import spmdguard
-from spmdguard.testing import SimulatedWorld
+from spmdguard.testing import SimulatedWorld, fault_point
 
 NUM_RANKS = 4
 
@@ -51,7 +51,7 @@ def test_one_rank_that_defers_makes_all_skip(tmp_path: Path, main_fails: bool) -
 
 
 def test_a_background_that_fails_is_raised_in_finish(tmp_path: Path) -> None:
-    """Its error leaves ``finish`` on that rank at once; nothing is published, and the folder is trash."""
+    """Its error leaves ``finish`` on that rank at once; nothing is published, and the next save cleans up."""
     future: Future[None] = Future()
     pending = spmdguard.start_checkpoint(tmp_path, step=1, save_state=lambda path: future)
     future.set_exception(OSError("disk"))
@@ -59,7 +59,11 @@ def test_a_background_that_fails_is_raised_in_finish(tmp_path: Path) -> None:
         pending.finish()
     with pytest.raises(spmdguard.CommunicationBroken):
         spmdguard.save_checkpoint(tmp_path, step=2, save_state=lambda path: None)
-    assert [path.name.startswith(".spmdguard-trash-") for path in tmp_path.iterdir()] == [True]
+    assert [path.name.startswith(".spmdguard-saving-") for path in tmp_path.iterdir()] == [True]
+    spmdguard.resume_communication()
+    assert spmdguard.save_checkpoint(tmp_path, step=2, save_state=lambda path: None) is not None
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [".spmdguard-latest", "step-00000002"]
 
 
 def test_an_error_deferred_between_start_and_finish_does_not_drop_the_save(tmp_path: Path) -> None:
@@ -76,3 +80,21 @@ def test_a_skipped_start_is_skipped_in_finish(tmp_path: Path) -> None:
     pending = spmdguard.start_checkpoint(tmp_path / "file", step=1, save_state=lambda path: None)
     assert pending.finish() is None
     assert isinstance(spmdguard.deferred_error(), OSError)
+
+
+def test_a_rank_that_still_writes_meets_no_missing_folder(tmp_path: Path) -> None:
+    """After the main rank failed in save_state, another one writes on: its error is the lost partner alone."""
+
+    def save() -> None:
+        def save_state(path: Path) -> None:
+            if spmdguard.is_main_process():
+                raise ValueError("root cause")
+            fault_point("write")
+            (path / "late").write_text("x")
+
+        spmdguard.save_checkpoint(tmp_path, step=1, save_state=save_state)
+
+    world = SimulatedWorld(2, torch=False)
+    world.delay(1, at="write", turns=50)
+    main, other = world.outcomes(save)
+    assert (type(main.error), type(other.error)) == (ValueError, spmdguard.RanksMissing)

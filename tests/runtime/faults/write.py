@@ -1,18 +1,21 @@
 """Run the whole matrix and write docs/fault-matrix.md: ``python -m tests.runtime.faults.write``.
 
 About ten minutes on two free cores. ``--kind``, ``--place`` and ``--who`` run a part, and then nothing is written.
+``--results FILE`` keeps what was seen, a line a cell, and runs only what is missing there; several processes may
+share it, each with its ``--part 1/3``. The page is written where no cell is missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
 from pathlib import Path
 
 from ..processes import Zygote
-from .cells import CELLS, KINDS, PLACES, WHO
+from .cells import CELLS, KINDS, PLACES, WHO, Cell
 from .running import BOUND_S, Seen, run_cell
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "fault-matrix.md"
@@ -84,6 +87,8 @@ def main() -> int:
     parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--place", choices=PLACES)
     parser.add_argument("--who", choices=WHO)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("--verbose", action="store_true", help="show everything of cells that differ")
     given = parser.parse_args()
     wanted = [
@@ -93,21 +98,46 @@ def main() -> int:
         and given.place in (None, cell.place)
         and given.who in (None, cell.who)
     ]
+    known = read_results(given.results)
+    part, _, num_parts = given.part.partition("/")
+    missing = [cell for cell in wanted if cell not in known][int(part) - 1 :: int(num_parts)]
+    all_seen = run_all(missing, given.results, given.verbose)
+    known = {**read_results(given.results), **{each.cell: each for each in all_seen}}
+    if all(cell in known for cell in CELLS):
+        PAGE.write_text(render([known[cell] for cell in CELLS]), encoding="utf-8")
+    return int(any(known[cell].problems for cell in wanted if cell in known))
+
+
+def read_results(path: Path | None) -> dict[Cell, Seen]:
+    """What earlier processes saw, by cell; the last time counts."""
+    if path is None or not path.exists():
+        return {}
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {
+        Cell(*line["cell"]): Seen(Cell(*line["cell"]), line["codes"], line["seconds"], line["problems"], "")
+        for line in lines
+    }
+
+
+def run_all(cells: list[Cell], results: Path | None, verbose: bool) -> list[Seen]:
+    """Run the cells one after the other."""
     zygote = Zygote()
     all_seen = []
-    for number, cell in enumerate(wanted, 1):
+    for number, cell in enumerate(cells, 1):
         seen = run_cell(zygote, cell)
         if seen.problems and seen.seconds > BOUND_S:
             seen = run_cell(zygote, cell)  # a machine that others use: once more
         all_seen.append(seen)
+        if results is not None:
+            said = {"cell": cell, "codes": seen.codes, "seconds": seen.seconds, "problems": seen.problems}
+            with results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(said) + "\n")
         state = "; ".join(seen.problems) or "ok"
-        print(f"{number}/{len(wanted)} {cell.name} {seen.codes} {seen.seconds:.1f} s: {state}", flush=True)
-        if seen.problems and given.verbose:
+        print(f"{number}/{len(cells)} {cell.name} {seen.codes} {seen.seconds:.1f} s: {state}", flush=True)
+        if seen.problems and verbose:
             print(seen.report)
     zygote.close()
-    if len(wanted) == len(CELLS):
-        PAGE.write_text(render(all_seen), encoding="utf-8")
-    return int(any(seen.problems for seen in all_seen))
+    return all_seen
 
 
 if __name__ == "__main__":
