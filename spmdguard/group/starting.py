@@ -17,13 +17,22 @@ _FACTOR = 1_000_003
 
 
 def start_group(
-    backend: str | None, store: Any, rank: int, world_size: int, timeout_s: float, **options: Any
+    backend: str | None,
+    store: Any,
+    prefix: str,
+    rank: int,
+    world_size: int,
+    timeout_s: float,
+    **options: Any,
 ) -> None:
-    """``init_process_group`` over ``store``; without one, alone or where a simulated world provides it."""
+    """``init_process_group`` over ``store``; without one, alone or where a simulated world provides it.
+
+    ``prefix`` is used for one group only: torch gives the keys of a second group the names of the first.
+    """
     timeout = timedelta(seconds=timeout_s)
     place: dict[str, Any] = {}
     if store is not None:
-        place = {"store": PrefixStore("spmdguard/group", store), "rank": rank, "world_size": world_size}
+        place = {"store": PrefixStore(prefix, store), "rank": rank, "world_size": world_size}
     elif world_size == 1:
         place = {"store": HashStore(), "rank": 0, "world_size": 1}
     dist.init_process_group(backend, timeout=timeout, **place, **options)

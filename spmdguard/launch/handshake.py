@@ -110,10 +110,13 @@ def handshake(
     count.num_begun += 1
     meeting = _Meeting(me, allowed, timeout_s, started_s, count.num_begun)
     try:
-        return call_bounded(meeting.hold, timeout_s + _MARGIN_S, "handshake")  # type: ignore[no-any-return]  # from the thread
+        launched: Launched = call_bounded(meeting.hold, timeout_s + _MARGIN_S, "handshake")
+    except LaunchFailed as wrong:
+        raise wrong.with_traceback(None) from None  # frames of ours say nothing about the launch
     except DidNotReturn:
         fault = Fault("no-verdict", f"the store at {me.address} stopped answering", me.describe())
         raise meeting.failure([fault]) from None
+    return launched
 
 
 def _examine(me: Identity, allowed: Collection[str], num_devices: int | None) -> Identity:

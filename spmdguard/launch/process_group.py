@@ -72,7 +72,8 @@ def init_process_group(
     started_s = time.monotonic()
     store = None if launched.store is None else launched.store.raw()
     size = launched.world_size if simulated_values() is None else 0
-    start_group(backend, store, me.rank or 0, size, min(first_s, meeting_s), **options)
+    prefix = f"spmdguard/group/{me.restart}/{launched.number}"
+    start_group(backend, store, prefix, me.rank or 0, size, min(first_s, meeting_s), **options)
     wrong, device = find_wrong_ranks(world().local_rank())
     if wrong:
         raise _wrong_sum(wrong, me, time.monotonic() - started_s)

@@ -26,7 +26,7 @@ def hash_script(argv: Sequence[str] | None = None) -> tuple[str, str]:
     """Path of the script as started, and a hash of its content; empty where there is no file."""
     arguments = sys.argv if argv is None else argv
     name = arguments[0] if arguments else ""
-    if argv is None:
+    if argv is None and not Path(name).is_file():
         name = getattr(sys.modules.get("__main__"), "__file__", None) or name
     try:
         path = Path(name)

@@ -27,6 +27,14 @@ def test_a_group_starts_with_its_ranks_named(zygote: Zygote, agent_store: bool) 
         assert lines[0].endswith(", device cpu")
 
 
+def test_a_group_can_be_made_again(zygote: Zygote) -> None:
+    """After the group was destroyed, another can be made over the same store, and works."""
+    timeouts = {"timeout": 7, "first_step_timeout": 70, "handshake_timeout": 30}
+    ended = zygote.run("launching:start", ranks=2, timeouts=timeouts, times=3)
+    assert ended.codes == [0, 0], ended.report()
+    assert [len(each.out.splitlines()) for each in ended.ranks] == [3, 3]
+
+
 def test_after_the_first_step_a_hang_ends_soon(zygote: Zygote) -> None:
     """A collective after the first step times out after the short timeout, not the long one."""
     timeouts = {"timeout": 0.5, "first_step_timeout": 600, "handshake_timeout": 30}

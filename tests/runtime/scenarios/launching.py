@@ -65,20 +65,21 @@ def hostile(environments: list[dict[str, Any]], timeout: float, kind: str) -> No
     meet(environments, timeout)
 
 
-def start(timeouts: dict[str, float], backend: str = "gloo") -> None:
-    """Make the group, and say how long collectives may take before and after the first step."""
+def start(timeouts: dict[str, float], times: int = 1) -> None:
+    """Make the group, and say how long collectives may take before and after the first step; again and again."""
     import torch
     import torch.distributed as dist
 
     import spmdguard
 
-    launched = spmdguard.init_process_group(backend, **timeouts)
-    group = dist.group.WORLD
-    options = [group._get_backend(torch.device("cpu")).options._timeout.total_seconds()]
-    spmdguard.sync_should_stop()
-    options.append(group._get_backend(torch.device("cpu")).options._timeout.total_seconds())
-    report(rank=dist.get_rank(), size=launched.world_size, seconds=options)
-    dist.destroy_process_group()
+    for _ in range(times):
+        launched = spmdguard.init_process_group("gloo", **timeouts)
+        group = dist.group.WORLD
+        options = [group._get_backend(torch.device("cpu")).options._timeout.total_seconds()]
+        spmdguard.sync_should_stop()
+        options.append(group._get_backend(torch.device("cpu")).options._timeout.total_seconds())
+        report(rank=dist.get_rank(), size=launched.world_size, seconds=options)
+        dist.destroy_process_group()
 
 
 def expire(timeouts: dict[str, float]) -> None:
