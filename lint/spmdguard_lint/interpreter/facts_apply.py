@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
+from ..traces.judged import is_default_group
 from ..traces.nodes import Branch, Event, Fallible, Jump, Op, Region
 from ..values.value import (
     NO_TAINT,
@@ -21,7 +22,7 @@ from ..values.value import (
 )
 from .contents import whole
 from .expressions import text_of
-from .facts_values import argument, is_default_group, main_predicate, seed, varying_value
+from .facts_values import argument, main_predicate, seed, varying_value
 from .frame import Frame
 
 if TYPE_CHECKING:

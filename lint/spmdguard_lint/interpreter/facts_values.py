@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..traces.judged import is_default_group
 from ..values.value import FALSE, NO_TAINT, NONE, Taint, Value, constant, expression, retaint, symbol, union
 from .frame import Frame
 
@@ -35,19 +36,6 @@ def main_predicate(
     if which == "last":
         return expression("==", (rank, expression("-", (Value("world"), constant(1)))))
     return expression("==", (rank, constant(0)))
-
-
-def is_default_group(group: Value) -> bool:
-    """Whether a group argument means the default group."""
-    if group.tag == "const" and group.data[0] is None:
-        return True
-    if group.tag == "sym" and isinstance(group.data[0], tuple) and group.data[0][:1] == ("param-none",):
-        return True
-    if group.tag == "ext" and group.data[0].endswith("group.WORLD"):
-        return True
-    if group.tag == "ite":
-        return is_default_group(group.data[1]) and is_default_group(group.data[2])
-    return group.tag == "extobj" and "WORLD" in str(group.data[1])
 
 
 def varying_value(

@@ -89,13 +89,17 @@ class Verdicts:
 
 def group_key(op: Op) -> Hashable:
     """The group of an operation in traces; None for the default group."""
-    group = op.group
-    if group is None or (group.tag == "const" and group.data[0] is None):
-        return None
+    return None if op.group is None or is_default_group(op.group) else op.group.key
+
+
+def is_default_group(group: Value) -> bool:
+    """Whether a group argument means the default group."""
+    if group.tag == "const":
+        return group.data[0] is None
     if group.tag == "sym" and isinstance(group.data[0], tuple) and group.data[0][:1] == ("param-none",):
-        return None
-    if group.tag == "ext" and group.data[0].endswith("WORLD"):
-        return None
-    if group.tag == "extobj" and "WORLD" in str(group.data[1]):
-        return None
-    return group.key
+        return True
+    if group.tag == "ext":
+        return str(group.data[0]).endswith("WORLD")
+    if group.tag == "ite":
+        return is_default_group(group.data[1]) and is_default_group(group.data[2])
+    return group.tag == "extobj" and "WORLD" in str(group.data[1])
