@@ -69,6 +69,7 @@ def test_adopted_scripts_are_guarded_and_clean(style, adopted, capsys):
 
 TUTORIAL = """\
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
 
 def upload(step, loss):
@@ -77,6 +78,7 @@ def upload(step, loss):
 
 def main(model, optimizer, batches):
     dist.init_process_group("gloo")
+    model = DistributedDataParallel(model)
     for step, batch in enumerate(batches):
         loss = model(batch)
         loss.backward()
