@@ -73,6 +73,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def upload(step, loss):
+    if step == 3:
+        raise OSError("metrics server is down")
     print(step, loss)
 
 
