@@ -6,6 +6,8 @@ adapter, of a matrix and of a search result, so it is "possible" only: accept it
 
 from __future__ import annotations
 
+import re
+
 from .build import (
     BARRIER,
     IS_LAST,
@@ -18,7 +20,7 @@ from .build import (
     exchanged,
     varying,
 )
-from .fact import Fact
+from .fact import Arg, Fact
 
 ENVIRONMENT: dict[str, Fact] = {
     "RANK": RANK,
@@ -123,17 +125,44 @@ TYPES_BY_NAME: dict[str, str] = {
     "training_args": "transformers.TrainingArguments",
 }
 
+# Names of helpers, defined where they cannot be read, that make a value the same on every rank.
+AGREES = re.compile(
+    r"all_?reduce|all_?gather|(?:^|_)(?:reduce|gather|broadcast|sync|average|mean|max|min|sum)_(?:tensor|value|scalar|loss"
+    r"|losses|dict|metric|metrics|mean|sum|max|min|flag|stats|results?|predictions|objects?|bool|decision|across)"
+    r"|across_(?:ranks|processes|replicas|devices|workers|gpus)|(?:dist|distributed|global|world)_(?:mean|sum|max|min|avg"
+    r"|average|reduce|any|all|concat)$"
+)
+# Libraries whose functions of such names work on one process's data.
+LOCAL_ROOTS = frozenset(
+    {
+        "torch",
+        "numpy",
+        "scipy",
+        "pandas",
+        "tensorflow",
+        "jax",
+        "keras",
+        "sklearn",
+        "cupy",
+        "polars",
+        "dask",
+        "xarray",
+    }
+    | {"einops", "cv2", "PIL", "tensordict", "torch_scatter", "triton"}
+)
+
 _ANY = 99
+_TENSOR = Arg(0, "tensor")  # what such a method leaves the same on every rank, in place
 
 UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "wait_for_everyone": (0, 0, BARRIER),
-    "all_reduce": (1, _ANY, agreed("all_reduce", certainty="likely")),
+    "all_reduce": (1, _ANY, agreed("all_reduce", None, _TENSOR, certainty="likely")),
     "all_gather": (1, _ANY, agreed("all_gather", certainty="likely")),
     "all_gather_object": (1, _ANY, agreed("all_gather_object", certainty="likely")),
-    "all_gather_into_tensor": (2, _ANY, agreed("all_gather_into_tensor", certainty="likely")),
+    "all_gather_into_tensor": (2, _ANY, agreed("all_gather_into_tensor", None, _TENSOR, certainty="likely")),
     "all_to_all": (1, _ANY, exchanged("all_to_all", certainty="likely")),
     "all_to_all_single": (1, _ANY, exchanged("all_to_all_single", certainty="likely")),
-    "broadcast_object_list": (1, _ANY, agreed("broadcast_object_list", certainty="likely")),
+    "broadcast_object_list": (1, _ANY, agreed("broadcast_object_list", None, _TENSOR, certainty="likely")),
     "reduce_scatter": (1, _ANY, exchanged("reduce_scatter", certainty="likely")),
     "reduce_scatter_tensor": (1, _ANY, exchanged("reduce_scatter_tensor", certainty="likely")),
     "gather_for_metrics": (1, _ANY, agreed("gather_for_metrics", certainty="likely")),

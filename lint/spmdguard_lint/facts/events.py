@@ -53,6 +53,7 @@ EVENTS: dict[str, str] = {
     "oom-retry": "repeats the function with a smaller batch after an out-of-memory error on this rank",
     # agreement
     "sync-stop": "agrees on whether to stop",
+    "stop-reason": "tells why an agreed stop was asked for",
     "set-trigger": "asks the group to stop; seen at the next agreement",
     "stop-flag": "asks the trainer to stop",
     "save-flag": "asks the trainer to save",

@@ -9,6 +9,7 @@ Cost: a look-up is a few dict reads; canonical names are memoised.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 
 from . import conventions
@@ -198,6 +199,24 @@ def hook_parameters(base_types: Iterable[str], method_name: str) -> tuple[str, .
 def environment(key: str) -> Fact | None:
     """The fact on reading the environment variable ``key``; None when uniform or unknown."""
     return conventions.ENVIRONMENT.get(key)
+
+
+def unread_helper(qualname: str, num_args: int) -> Fact | None:
+    """What a function that cannot be read does by its name: a collective as methods of unknown objects are."""
+    if _works_alone(qualname):
+        return None
+    fact = unknown_method(qualname.rpartition(".")[2], num_args)
+    return fact if fact is not None and fact.op else None
+
+
+def agrees_by_name(qualname: str) -> bool:
+    """Whether a helper that cannot be read says by its name that its result is the same on every rank."""
+    return not _works_alone(qualname) and conventions.AGREES.search(qualname.rpartition(".")[2]) is not None
+
+
+def _works_alone(qualname: str) -> bool:
+    root = qualname.partition(".")[0]
+    return root in conventions.LOCAL_ROOTS or root in sys.stdlib_module_names
 
 
 def says_launched(name: str) -> bool:

@@ -28,6 +28,7 @@ MARKERS: tuple[bytes, ...] = (
     b"broadcast_object",
     b"wait_for_everyone",
     b"gather_for_metrics",
+    b"full_tensor",
     b"reduce_boolean",
     # ranks
     b"get_rank",

@@ -52,7 +52,7 @@ def hide_handed(frame: Frame, args: list[Value], kwargs: dict[str, Value], node:
     for value in (*args, *kwargs.values()):
         while value.tag in ("wrapped", "partial"):
             value = value.data[1] if value.tag == "wrapped" else value.data[0]
-        if value.tag == "func":
+        if value.tag in ("func", "generator"):
             hide(frame, value.data[0], node)
 
 
@@ -172,6 +172,9 @@ def run_body(
             if known.nodes:
                 frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
             live.heap.update(known.made)
+            given = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+            for position, new in known.written:
+                live.replace_everywhere(given[position], new)
             for raised in known.raised:
                 frame.hand_on(raised._replace(state=live.copy()))
             return known.value
@@ -183,6 +186,7 @@ def run_body(
     inner.self_value = receiver
     inner.caller = frame
     bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
+    bound = dict(inner.live.variables)
     machine.enter(info)
     budget_out = False
     try:
@@ -208,11 +212,39 @@ def run_body(
     if state is None:
         frame.state = None
     else:
+        written = written_in_place(info, bound, state.variables)
         if key is not None and not machine.truncated:
-            machine.calls.remember(key, values, before, state.heap, nodes, value, inner.escaped)
+            numbered = [(i, new) for i, given in enumerate(values) for old, new in written if given is old]
+            machine.calls.remember(key, values, before, state.heap, nodes, value, inner.escaped, numbered)
         frame.state = State(live.variables, state.heap)
+        for old, new in written:
+            frame.state.replace_everywhere(old, new)
         replay_closure(closure, inner)
     return value
+
+
+_NOT_WRITTEN = frozenset(
+    {"const", "ext", "func", "class", "module", "obj", "rank", "world", "local_rank", "bound"}
+)
+
+
+def written_in_place(
+    info: FunctionInfo, bound: dict[str, Value], after: dict[str, Value]
+) -> list[tuple[Value, Value]]:
+    """What a function has written into its arguments (``dist.all_reduce(flag)`` in a wrapper): old and new values.
+
+    A parameter that the function binds anew tells nothing of the argument.
+    """
+    changed = [
+        name
+        for name, old in bound.items()
+        if name in after and after[name] is not old and old.tag not in _NOT_WRITTEN
+    ]
+    if not changed:
+        return []
+    names = (node for node in ast.walk(info.node) if isinstance(node, ast.Name))
+    stored = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    return [(bound[name], after[name]) for name in changed if name not in stored]
 
 
 def replay_closure(closure: Frame | None, inner: Frame) -> None:

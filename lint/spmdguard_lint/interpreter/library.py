@@ -78,8 +78,15 @@ def call_external(
         payload = args[0] if args else None
         trip = _size(frame, qualname, type_name, args, kwargs)
         return Value("extobj", (type_name, place, payload), kept, trip, ("extobj", type_name, place))
+    helper = facts.unread_helper(qualname, len(args) + len(kwargs))
+    if helper is not None:
+        from .facts_apply import apply_fact
+
+        return apply_fact(frame, helper, qualname, None, args, kwargs, node)
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
+    if everything and facts.agrees_by_name(qualname):
+        return symbol((qualname, frame.place(node)))
     made = equal_share(expression(f"call:{qualname}", wholes(frame, everything)), everything)
     if args and picks(qualname, len(args)):
         return picked(frame, made, args[-1] if qualname.endswith("masked_select") else args[0], node)

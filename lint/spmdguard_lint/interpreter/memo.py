@@ -23,9 +23,9 @@ MAX_CALLS = 20_000
 
 
 class Remembered:
-    """One call: what it saw of the heap, its nodes, its result and the objects it made."""
+    """One call: what it saw of the heap, its nodes, its result, the objects it made, the arguments it wrote into."""
 
-    __slots__ = ("made", "nodes", "raised", "seen", "size", "value")
+    __slots__ = ("made", "nodes", "raised", "seen", "size", "value", "written")
 
     def __init__(
         self,
@@ -35,7 +35,9 @@ class Remembered:
         made: dict[Hashable, Fields],
         size: int,
         raised: Sequence[Raised] = (),
+        written: Sequence[tuple[int, Value]] = (),
     ) -> None:
+        self.written = written
         self.seen = seen
         self.nodes = nodes
         self.value = value
@@ -84,6 +86,7 @@ class CallMemo:
         nodes: Tree,
         value: Value,
         raised: Sequence[Raised] = (),
+        written: Sequence[tuple[int, Value]] = (),
     ) -> None:
         """Keep a finished call, unless it changed what existed before it."""
         if len(self.calls) >= MAX_CALLS:
@@ -99,7 +102,7 @@ class CallMemo:
                 return
             made[object_id] = fields
         seen = tuple((v.data[0], before.get(v.data[0])) for v in values if v.tag == "obj")
-        self.calls[key] = Remembered(seen, nodes, value, made, self.size(nodes), raised)
+        self.calls[key] = Remembered(seen, nodes, value, made, self.size(nodes), raised, written)
 
     def size(self, nodes: Tree) -> int:
         """How many nodes a tree has when shared calls are counted at every site."""
