@@ -10,15 +10,21 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from spmdguard.format import escape_text, name_ranks, name_ranks_by_host
+from spmdguard.launch.describing import (
+    MAX_NAMED,
+    describe_groups,
+    describe_members,
+    group_by,
+    limit_hosts,
+    order_of,
+)
 from spmdguard.launch.faults import MAX_FAULTS, Fault, read_line
 from spmdguard.launch.identity import Identity
 from spmdguard.launch.neighbours import Neighbour, find_strays, read_neighbour
 from spmdguard.launch.variables import MUST_AGREE
 
-__all__ = ["Arrivals", "describe_members", "find_faults", "find_missing", "find_notes"]
+__all__ = ["Arrivals", "find_faults", "find_missing", "find_notes"]
 
-_MAX_NAMED = 4
-_MAX_HOSTS = 12
 _NO_FAULT_VERSIONS = ("driver",)
 
 
@@ -117,7 +123,7 @@ def find_missing(arrivals: Arrivals, timeout_s: float) -> list[Fault]:
     saw = [f"{describe_members(arrivals.processes)} came within {timeout_s:g} s"]
     saw += _expect(missing, arrivals.processes)
     saw += _name_started(missing, arrivals.processes)
-    strays = list(dict.fromkeys(arrivals.strays()))[:_MAX_NAMED]
+    strays = list(dict.fromkeys(arrivals.strays()))[:MAX_NAMED]
     title = f"{name_ranks(missing)} of {arrivals.world_size} did not come"
     return [Fault("port-differs" if strays else "missing-rank", title, "; ".join([*saw, *strays]))]
 
@@ -130,28 +136,13 @@ def find_notes(arrivals: Arrivals) -> list[str]:
             continue
         if name.startswith("CUDA_VISIBLE") or name.endswith("_IFNAME"):
             continue
-        groups = _group(arrivals.processes, _value_of("environment", name, ""))
+        groups = group_by(arrivals.processes, _value_of("environment", name, ""))
         if len(groups) > 1:
-            notes.append(f"{name} differs: {_describe_groups(groups)}")
-    drivers = _group(arrivals.processes, lambda process: process.versions.get("driver", ""))
+            notes.append(f"{name} differs: {describe_groups(groups)}")
+    drivers = group_by(arrivals.processes, lambda process: process.versions.get("driver", ""))
     if len(drivers) > 1:
-        notes.append(f"driver versions differ: {_describe_groups(drivers)}")
+        notes.append(f"driver versions differ: {describe_groups(drivers)}")
     return notes[:MAX_FAULTS]
-
-
-def describe_members(processes: Sequence[Identity]) -> str:
-    """A few processes one by one with host and process id, many as ranges of ranks by host."""
-    if len(processes) <= _MAX_NAMED:
-        return ", ".join(process.describe() for process in processes)
-    hosts = {process.rank: process.host for process in processes if process.rank is not None}
-    return _limit_hosts(name_ranks_by_host(hosts))
-
-
-def _limit_hosts(text: str) -> str:
-    parts = text.split("), ")
-    if len(parts) <= _MAX_HOSTS:
-        return text
-    return f"{'), '.join(parts[:_MAX_HOSTS])}) and {len(parts) - _MAX_HOSTS} more hosts"
 
 
 def _compared_values(process: Identity) -> tuple[Hashable, ...]:
@@ -172,8 +163,8 @@ def _find_own_faults(processes: Iterable[Identity]) -> Iterator[Fault]:
         for line in process.faults:
             by_code.setdefault(read_line(line).code, {}).setdefault(line, []).append(process)
     for code, by_line in by_code.items():
-        members = sorted((member for each in by_line.values() for member in each), key=_order)
-        first = min(by_line, key=lambda line: min(_order(member) for member in by_line[line]))
+        members = sorted((member for each in by_line.values() for member in each), key=order_of)
+        first = min(by_line, key=lambda line: min(order_of(member) for member in by_line[line]))
         title = read_line(first).title
         others = len(by_line) - 1
         more = f" (and {others} more of this kind)" if others else ""
@@ -182,15 +173,15 @@ def _find_own_faults(processes: Iterable[Identity]) -> Iterator[Fault]:
 
 def _find_duplicates(processes: Sequence[Identity], world_size: int) -> Iterator[Fault]:
     by_rank: dict[int, list[Identity]] = {}
-    for process in sorted(processes, key=_order):
+    for process in sorted(processes, key=order_of):
         if process.rank is not None:
             by_rank.setdefault(process.rank, []).append(process)
     doubled = {rank: members for rank, members in sorted(by_rank.items()) if len(members) > 1}
     if not doubled:
         return
     saw = "; ".join(
-        f"rank {rank}: {' and '.join(member.describe_process() for member in members[:_MAX_NAMED])}"
-        for rank, members in list(doubled.items())[:_MAX_NAMED]
+        f"rank {rank}: {' and '.join(member.describe_process() for member in members[:MAX_NAMED])}"
+        for rank, members in list(doubled.items())[:MAX_NAMED]
     )
     if world_size > 1 and len(doubled) == world_size:
         yield Fault("launched-twice", "the job was launched twice on one MASTER_PORT", saw)
@@ -203,13 +194,21 @@ def _find_duplicates(processes: Sequence[Identity], world_size: int) -> Iterator
 def _find_disagreement(
     code: str, title: str, processes: Sequence[Identity], key: Callable[[Identity], Hashable]
 ) -> Iterator[Fault]:
-    groups = _group([process for process in processes if key(process) is not None], key)
+    groups = group_by([process for process in processes if key(process) is not None], key)
     if len(groups) > 1:
-        yield Fault(code, title, _describe_groups(groups))
+        yield Fault(code, title, describe_groups(groups))
 
 
 def _job(process: Identity) -> str | None:
     return process.job or None
+
+
+def _value_of(field: str, name: str, default: str) -> Callable[[Identity], str]:
+    def find(process: Identity) -> str:
+        value: str = getattr(process, field).get(name, default)
+        return value
+
+    return find
 
 
 def _find_versions(processes: Sequence[Identity]) -> Iterator[Fault]:
@@ -224,18 +223,18 @@ def _find_versions(processes: Sequence[Identity]) -> Iterator[Fault]:
 
 
 def _find_script(processes: Sequence[Identity]) -> Iterator[Fault]:
-    groups = _group(processes, lambda process: process.script_hash)
+    groups = group_by(processes, lambda process: process.script_hash)
     if len(groups) > 1:
         paths = {value: members[0].script for value, members in groups.items()}
         named = {
             f"{paths[value] or 'no script'} ({value[:8] or '-'})": members
             for value, members in groups.items()
         }
-        yield Fault("script-differs", "ranks run different scripts", _describe_groups(named))
+        yield Fault("script-differs", "ranks run different scripts", describe_groups(named))
 
 
 def _find_arguments(processes: Sequence[Identity]) -> Iterator[Fault]:
-    groups = _group(processes, lambda process: process.arguments_hash)
+    groups = group_by(processes, lambda process: process.arguments_hash)
     if len(groups) < 2:
         return
     lists = [Counter(members[0].arguments) for members in groups.values()]
@@ -247,7 +246,7 @@ def _find_arguments(processes: Sequence[Identity]) -> Iterator[Fault]:
     named = {
         f"{len(members[0].arguments)} arguments ({value[:8]})": members for value, members in groups.items()
     }
-    yield Fault("arguments-differ", title, _describe_groups(named))
+    yield Fault("arguments-differ", title, describe_groups(named))
 
 
 def _find_environment(processes: Sequence[Identity]) -> Iterator[Fault]:
@@ -268,36 +267,6 @@ _COMPARED: Mapping[str, Callable[[Sequence[Identity]], Iterator[Fault]]] = {
 }
 
 
-def _value_of(field: str, name: str, default: str) -> Callable[[Identity], str]:
-    def find(process: Identity) -> str:
-        value: str = getattr(process, field).get(name, default)
-        return value
-
-    return find
-
-
-def _group(processes: Iterable[Identity], key: Callable[[Identity], Hashable]) -> dict[str, list[Identity]]:
-    groups: dict[str, list[Identity]] = {}
-    for process in processes:
-        groups.setdefault(str(key(process)), []).append(process)
-    return dict(sorted(groups.items(), key=lambda item: min(_order(member) for member in item[1])))
-
-
-def _order(process: Identity) -> tuple[int, str, int]:
-    return (-1 if process.rank is None else process.rank, process.host, process.pid)
-
-
-def _describe_groups(groups: Mapping[str, Sequence[Identity]]) -> str:
-    """``"rank 0 (process 11 on host a): 2 | rank 1 (process 12 on host a): 3"``."""
-    shown = [
-        f"{describe_members(sorted(members, key=_order))}: {value or 'not set'}"
-        for value, members in list(groups.items())[:_MAX_NAMED]
-    ]
-    if len(groups) > _MAX_NAMED:
-        shown.append(f"and {len(groups) - _MAX_NAMED} other values")
-    return " | ".join(shown)
-
-
 def _expect(missing: Sequence[int], processes: Iterable[Identity]) -> Iterator[str]:
     """Hosts of missing ranks, where the ranks beside them on a full host say so."""
     hosts: dict[int, str] = {}
@@ -309,7 +278,7 @@ def _expect(missing: Sequence[int], processes: Iterable[Identity]) -> Iterator[s
         hosts.update(dict.fromkeys(range(first, first + min(size, 1024)), process.host))
     expected = {rank: hosts[rank] for rank in missing if rank in hosts}
     if expected:
-        yield f"expected: {_limit_hosts(name_ranks_by_host(expected))}"
+        yield f"expected: {limit_hosts(name_ranks_by_host(expected))}"
     if len(expected) < len(missing) and expected:
         yield f"no process came from the hosts of {name_ranks(rank for rank in missing if rank not in expected)}"
 
@@ -326,4 +295,4 @@ def _name_started(missing: Sequence[int], processes: Sequence[Identity]) -> list
         for other in _neighbours_of(process)
         if other.rank in missing and other.address == process.address
     }
-    return list(named)[:_MAX_NAMED]
+    return list(named)[:MAX_NAMED]

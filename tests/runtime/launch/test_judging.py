@@ -77,6 +77,13 @@ def test_disagreement_names_the_groups() -> None:
     )
 
 
+def test_processes_without_a_rank_are_counted() -> None:
+    """Where many processes have no rank, one is named and the others are counted."""
+    nameless = [process(None, pid=pid, faults=("bad-variable: RANK is not set",)) for pid in range(5)]
+    saw = find_faults(arrived(process(0), *nameless))[0].saw
+    assert saw == "a process without a rank (process 0 on host a) and 4 more"
+
+
 def test_reports_stay_short_for_thousands_of_ranks() -> None:
     """Faults of all ranks of 500 hosts are few lines of bounded length."""
     ranks = range(4000)
