@@ -203,14 +203,16 @@ def process_state(pid: int) -> str:
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
-        return ""
+        return "S" if not Path("/proc/self/stat").exists() and _answers(pid) else ""
     return text.rpartition(")")[2].split()[0]
 
 
-def start_time(pid: int) -> int:
-    """When a process started, in clock ticks; tells it from a later one with the same number."""
+def _answers(pid: int) -> bool:
+    """Whether a process exists, where there is no /proc."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        return int(text.rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -353,7 +353,7 @@ class Watch(threading.Thread):
         if state != "raised":
             return None
         if victim:
-            self._call(f"rank {rank} lost its partner: {failure}")
+            self._call(f"rank {rank} lost its partner: {failure[:120]}")
             return self._wait_for_cause()
         places = f" (at {standing.places[0]})" if standing.places else ""
         title = f"{name_ranks([rank])} failed first: {standing.failure}{places}"
