@@ -66,6 +66,7 @@ class Analysis:
     roots: list[Root] = field(default_factory=list)
     divergences: list[Divergence] = field(default_factory=list)
     followed: frozenset[int] = frozenset()
+    in_handlers: dict[Place, Tree] = field(default_factory=dict)
 
     def entry_roots(self) -> list[Root]:
         """Roots that no other root calls: the places where whole runs are seen."""
@@ -106,8 +107,22 @@ def read_project(project: Project, config: Any = None, progress: Any = None) -> 
         if progress is not None:
             progress.advance()
     analysis.followed = frozenset(machine.followed)
+    analysis.in_handlers = dict(machine.in_handlers)
+    for root in analysis.roots:
+        uncalled(machine, root, verdicts)
     analysis.divergences = in_context(analysis.roots, machine.decided)
     return analysis
+
+
+def uncalled(machine: Machine, root: Root, verdicts: Verdicts) -> None:
+    """A function that a framework calls, or another project: its decorators say on which ranks it runs."""
+    function = root.function
+    if function is None or not function.decorators or id(function) in machine.followed:
+        return
+    tree = machine.as_decorated(function, root.tree)
+    if tree is not root.tree:
+        root.tree = tree
+        root.divergences = find_divergences(tree, verdicts)
 
 
 def functions_to_read(machine: Machine, module: Module) -> list[FunctionInfo]:

@@ -56,7 +56,7 @@ EVENTS: dict[str, str] = {
     "stop-reason": "tells why an agreed stop was asked for",
     "set-trigger": "asks the group to stop; seen at the next agreement",
     "stop-flag": "asks the trainer to stop",
-    "save-flag": "asks the trainer to save",
+    "request-flag": "asks the trainer for something that all ranks do",
     # deferral
     "defer": "an exception of the function or body is kept for later",
     "defer-error": "keeps an exception for later",

@@ -111,7 +111,13 @@ TYPES: dict[str, TypeFacts] = {
         },
     ),
     "transformers.TrainerControl": TypeFacts(
-        attributes={"should_training_stop": Fact(event="stop-flag"), "should_save": Fact(event="save-flag")}
+        attributes={
+            "should_training_stop": Fact(event="stop-flag"),
+            "should_epoch_stop": Fact(event="stop-flag"),
+            "should_save": Fact(event="request-flag"),
+            "should_evaluate": Fact(event="request-flag"),
+            "should_log": Fact(event="request-flag"),
+        }
     ),
     CALLBACK: TypeFacts(
         hooks={

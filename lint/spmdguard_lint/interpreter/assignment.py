@@ -7,6 +7,7 @@ import ast
 from ..values.value import NO_TAINT, Value, choice, constant, expression, is_split, retaint, symbol, union
 from .contents import touch, whole, with_length
 from .expressions import evaluate
+from .flags import set_flag
 from .frame import Frame
 from .state import CELL
 
@@ -66,6 +67,9 @@ def set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node: 
         return
     if receiver.tag in ("class", "func"):
         frame.live.set_field(("class", id(receiver.data[0])), name, value)
+        return
+    if receiver.tag == "extobj":
+        set_flag(frame, receiver, name, value, node)
         return
     if receiver.tag != "obj":
         return

@@ -124,6 +124,22 @@ def _library_decorator(qualname: str, decorator: ast.expr, function: Value) -> V
     return function
 
 
+def main_only(frame: Frame, info: FunctionInfo) -> tuple[str, ast.expr] | None:
+    """Which ranks a function's own decorators let in ("main", "local_main"), and the decorator that does."""
+    from .expressions import text_of
+
+    if not info.decorators:
+        return None
+    value = decorated_value(frame, info)
+    while value.tag == "wrapped":
+        kind, inner, text = value.data
+        if kind.startswith("main-only:"):
+            found = next((d for d in info.decorators if text_of(d) == text), info.decorators[0])
+            return kind.partition(":")[2], found
+        value = inner
+    return None
+
+
 def closure_frame(machine: Machine, function: FunctionInfo) -> Frame:
     """A frame standing for a finished activation of ``function``: what a nested function sees of it."""
     from .parameters import bind_symbolic

@@ -15,6 +15,20 @@ if TYPE_CHECKING:
 _LIGHTNING = "pytorch_lightning.LightningModule"
 
 
+def on_its_ranks(frame: Frame, function: FunctionInfo, nodes: Tree) -> Tree:
+    """What a function that nothing in sight calls does, given that its decorators let in some ranks only."""
+    from .closures import main_only
+    from .expressions import text_of
+    from .facts_values import main_predicate
+
+    limited = main_only(frame, function)
+    if limited is None or not nodes:
+        return nodes
+    which, decorator = limited
+    condition = main_predicate(frame, which, decorator, text_of(decorator))
+    return [Branch(frame.place(decorator), condition, nodes, [], "decorator", text_of(decorator))]
+
+
 def after_root(frame: Frame, function: FunctionInfo) -> None:
     """Lightning's automatic optimisation runs ``backward`` on what ``training_step`` returns, unless it is None."""
     if function.cls is None or function.name != "training_step":

@@ -22,6 +22,7 @@ from ..values.value import NONE, Place, Taints, Value, choice, constant, symbol,
 from .frame import Frame
 from .memo import CallMemo
 from .objects import ObjectTable
+from .signals import installs_handler
 from .state import State
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Machine:
         self.decided: set[Place] = set()  # branches that the arguments of some call decide
         self.following: dict[int, bool] = {}
         self.handlers: dict[int, frozenset[str]] = {}
+        self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed
         self.seed_taints: dict[str, Any] = {}
         self.module_frame: Frame | None = None
 
@@ -96,7 +98,7 @@ class Machine:
             bases = info.cls.external_bases()
             if bases and facts.hook_parameters(bases, info.name) is not None:
                 return True
-        return self.reach.reaches(info) or self.reach.is_rank_helper(info)
+        return self.reach.reaches(info) or self.reach.is_rank_helper(info) or installs_handler(info)
 
     def configured_function(self, info: FunctionInfo) -> str | None:
         """What the configuration says of a project function."""
@@ -218,6 +220,12 @@ class Machine:
             finally:
                 self.stack.clear()
         return out
+
+    def as_decorated(self, function: FunctionInfo, tree: Tree) -> Tree:
+        """The tree of a root for which nothing in sight calls the function through its decorators."""
+        from .hooks import on_its_ranks
+
+        return on_its_ranks(self.root_frame(function), function, tree)
 
     def run_pair(self, enter: FunctionInfo, leave: FunctionInfo) -> Tree:
         """Interpret ``__enter__`` and then ``__exit__`` of one object, as a with statement would."""

@@ -14,6 +14,7 @@ from .frame import Frame
 from .state import join
 
 if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
     from ..names.modules import Module
 
 _INSTALLERS = frozenset({"signal", "add_signal_handler"})
@@ -29,10 +30,18 @@ def install(frame: Frame, handler: Value, node: ast.AST, text: str) -> None:
     place = frame.place(node)
     before = frame.state.copy()
     arguments = [symbol(("signal-number", place)), symbol(("signal-frame", place))]
-    with frame.collecting():
+    with frame.collecting() as nodes:
         call_value(frame, handler, arguments, {}, node)
+    frame.machine.in_handlers.setdefault(place, nodes)
     came = symbol(("signal", place), frozenset({Taint("signal", place, text)}))
     frame.state = join(frame.state, before, came)
+
+
+def installs_handler(function: FunctionInfo) -> bool:
+    """Whether the text of a function installs a signal handler."""
+    last = function.node.end_lineno or function.node.lineno
+    lines = function.module.source.lines[function.node.lineno - 1 : last]
+    return any("signal.signal(" in line or "add_signal_handler(" in line for line in lines)
 
 
 def handler_names(tree: ast.AST) -> frozenset[str]:

@@ -3,7 +3,8 @@
 
 ## What it does
 Finds collectives that only some ranks reach, because they stand in a branch whose condition differs
-between ranks.
+between ranks. A flag by which a callback asks the trainer to stop or to save (`trainer.should_stop = True`)
+counts as one: the trainer acts on it without asking the other ranks.
 
 ## Why is this bad
 A collective ends when every rank of its group has called it. The ranks inside the branch wait for the
@@ -67,7 +68,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from .registry import rule
 from .support import from_divergence
-from .support_claims import claimed, where
+from .support_claims import asks, claimed, where
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -80,6 +81,7 @@ RULE = rule(
     page=__doc__,
     fix="unsafe",
 )
+AGREE = "share the decision first (all_reduce, broadcast), and set the flag on every rank"
 HELP = "call it on every rank, and keep only this rank's own work inside the branch"
 
 
@@ -88,4 +90,4 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for divergence in claimed(analysis.divergences, RULE.code):
         hidden = " hides a collective that" if divergence.implicit else ""
         message = f"`{divergence.text}`{hidden} runs only {where(divergence)}"
-        yield from_divergence(RULE, divergence, message, HELP)
+        yield from_divergence(RULE, divergence, message, AGREE if asks(divergence) else HELP)

@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from .registry import rule
 from .support import from_divergence
-from .support_claims import claimed
+from .support_claims import asks, claimed
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -66,8 +66,9 @@ HELP = "call the same collectives in the same order in both arms, or once behind
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Operations in both arms of a branch on the rank, with unequal traces."""
     for divergence in claimed(analysis.divergences, RULE.code):
+        calls = "ask the trainer for something else" if asks(divergence) else "call other collectives"
         message = (
-            f"ranks where `{divergence.condition_text}` holds call other collectives than the rest, "
+            f"ranks where `{divergence.condition_text}` holds {calls} than the rest, "
             f"from `{divergence.text}` on"
         )
         yield from_divergence(RULE, divergence, message, HELP)

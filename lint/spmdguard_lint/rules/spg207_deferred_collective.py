@@ -76,7 +76,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if not root.contents.ops:
             continue
         for step in steps(root.tree):
-            if not isinstance(step.node, Op) or step.node.kind == "point-to-point":
+            if not isinstance(step.node, Op) or step.node.kind in ("point-to-point", "request"):
                 continue
             region = next(
                 (n for n, _ in reversed(step.path) if isinstance(n, Region) and n.kind == "deferred"), None
@@ -85,7 +85,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 yield _finding(step, step.node, region.text)
         if declared := _declared(analysis, root):
             for step in steps(root.tree):
-                if isinstance(step.node, Op) and step.node.kind != "point-to-point":
+                if isinstance(step.node, Op) and step.node.kind not in ("point-to-point", "request"):
                     yield _finding(step, step.node, declared)
 
 

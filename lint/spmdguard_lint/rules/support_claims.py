@@ -145,6 +145,11 @@ def meets_in_handler(divergence: Divergence) -> Op | None:
     )
 
 
+def asks(divergence: Divergence) -> bool:
+    """Whether the ranks part on a flag by which the trainer is asked for something."""
+    return divergence.operation is not None and divergence.operation.kind == "request"
+
+
 def where(divergence: Divergence) -> str:
     """On which ranks the diverging thing happens: "where `rank == 0`", or "... is false"."""
     node, text = divergence.node, divergence.condition_text

@@ -78,7 +78,7 @@ def every_node(tree: Tree) -> Iterator[Node]:
 
 def waits(node: Node) -> bool:
     """Whether a node is an operation of the default group in which ranks wait for one another."""
-    return isinstance(node, Op) and node.kind != "point-to-point" and group_key(node) is None
+    return isinstance(node, Op) and node.kind in ("collective", "lifecycle") and group_key(node) is None
 
 
 def reaching(path: Path, at: Valuation) -> bool:

@@ -81,7 +81,7 @@ class _Accesses(Walk):
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Op):
-            return node
+            return state if node.kind == "request" else node
         if isinstance(node, Event) and node.name in KINDS:
             access = self.found.get(node)
             if access is None:

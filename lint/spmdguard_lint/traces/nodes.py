@@ -33,7 +33,8 @@ Tree = list[Node]
 class Op(Node):
     """A communication call: ``name`` and ``group`` identify it in the collective trace.
 
-    ``kind`` is "collective", "lifecycle" or "point-to-point"; only the first two count in a trace.
+    ``kind`` is "collective", "lifecycle", "point-to-point" or "request" (a flag that asks the trainer for
+    something that all ranks do); all but "point-to-point" count in a trace.
     ``implicit`` says that the call hides the collective (a DDP forward, ``backward()``).
     """
 

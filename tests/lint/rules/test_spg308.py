@@ -107,3 +107,73 @@ def test_shared_flags_are_silent() -> None:
         """,
         *SIGNALS,
     )
+
+
+def test_collectives_of_the_handler_itself() -> None:
+    """A barrier or a save in a handler, in place and behind a method, runs at any point of each process."""
+    assert agree(
+        """
+        import signal
+        import sys
+        import torch.distributed as dist
+
+        def on_term(number, frame):
+            dist.barrier()  # SPG308
+            sys.exit(1)
+
+        def main(xs):
+            signal.signal(signal.SIGTERM, on_term)
+            for x in xs:
+                dist.all_reduce(x)
+
+        class Runner:
+            def __init__(self, engine):
+                self.engine = engine
+                signal.signal(signal.SIGUSR1, self.terminate)
+
+            def shutdown(self):
+                dist.barrier()
+                dist.destroy_process_group()
+
+            def terminate(self, number, frame):
+                if dist.get_rank() == 0:
+                    print("leaving")
+                self.shutdown()  # SPG308
+                sys.exit(1)
+        """,
+        "SPG308",
+    )
+
+
+def test_handlers_that_only_note_or_end() -> None:
+    """A handler that sets a flag, or ends the process group and the process, starts nothing together."""
+    assert agree(
+        """
+        import os
+        import signal
+        import torch
+        import torch.distributed as dist
+
+        class Runner:
+            def __init__(self):
+                self.asked = False
+                signal.signal(signal.SIGTERM, self.note)
+                signal.signal(signal.SIGINT, self.leave)
+
+            def note(self, number, frame):
+                self.asked = True
+
+            def leave(self, number, frame):
+                dist.destroy_process_group()
+                os._exit(1)
+
+            def run(self, xs):
+                for x in xs:
+                    flag = torch.tensor(int(self.asked))
+                    dist.all_reduce(flag)
+                    if flag.item():
+                        dist.barrier()
+                        break
+        """,
+        "SPG308",
+    )
