@@ -56,6 +56,7 @@ class _State:
     refused: set[Key] = field(default_factory=set)
     carefully: set[str] = field(default_factory=set)  # files whose fixes are tried one by one
     applied: Counter[str] = field(default_factory=Counter)
+    fixed: list[Finding] = field(default_factory=list)
     strict: set[str] = field(
         default_factory=set
     )  # files in which a new finding is refused though it has a fix
@@ -68,6 +69,8 @@ def fix_project(lint: Lint, *, unsafe: bool) -> Fixed:
     for _ in range(MAX_ROUNDS):
         if not _round(lint, state, unsafe) and not _put_back(lint, state):
             break
+    else:
+        _put_back(lint, state)
     changed = {name: source for name, source in state.overlay.items() if _differs(first, name, source)}
     num_fixed = sum(state.applied[name] for name in changed)
     before = {name: first.sources[name] for name in changed}
@@ -95,6 +98,7 @@ def _round(lint: Lint, state: _State, unsafe: bool) -> bool:
         _restore(trial, state, name)
     for name in chosen.keys() - spoiled:
         state.applied[name] += len(chosen[name])
+        state.fixed += chosen[name]
     state.overlay = trial
     state.now = lint(trial) if spoiled else after
     return True
@@ -162,7 +166,7 @@ def _put_back(lint: Lint, state: _State) -> bool:
     """At the end: undo files that hold findings which were not there at first; False where there are none."""
     names = {
         name
-        for name, _, _ in come((), state.first.findings, state.now.findings)
+        for name, _, _ in come(state.fixed, state.first.findings, state.now.findings)
         if name in state.overlay and name not in state.strict
     }
     for name in names:

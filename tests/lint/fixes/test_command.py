@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -221,3 +222,54 @@ def test_a_fix_that_brings_a_finding_is_left_out(tree, in_process, monkeypatch):
         "import torch.distributed as dist\n"
     )
     assert "Fixed 1 finding in 1 file; 1 fix left out, which would bring another finding." in outcome.out
+
+
+LOOPS = """\
+import torch.distributed as dist
+
+
+def first(batches, x):
+    for batch in batches:
+        dist.all_reduce(x)
+        if dist.get_rank() == 0 and batch.empty:
+            break
+
+
+def second(batches, x):
+    for batch in batches:
+        dist.all_reduce(x)
+        if dist.get_rank() == 0:
+            dist.barrier()
+        if dist.get_rank() == 1:
+            dist.all_reduce(x)
+        if dist.get_rank() == 0 and batch.empty:
+            break
+"""
+
+
+def test_fixes_that_touch_one_another_come_one_after_the_other(tree, in_process):
+    """Fixes of neighbouring lines, and two that need the same import, are all applied, each once."""
+    root = tree({"a.py": LOOPS})
+    outcome = in_process("lint", "--fix", "--unsafe-fixes", "a.py")
+    text = (root / "a.py").read_text()
+    assert outcome.exit_code == 0, outcome.out
+    assert "Fixed 4 findings in 1 file." in outcome.out
+    assert text.count("from spmdguard import sync_should_stop\n") == 1
+    assert text.count("if sync_should_stop(dist.get_rank() == 0 and batch.empty):\n            break\n") == 2
+    assert "        dist.all_reduce(x)\n        dist.barrier()\n        dist.all_reduce(x)\n" in text
+
+
+def test_fixes_that_never_end_are_undone(tree, in_process, monkeypatch):
+    """Fixes each of which makes work for the next one end at a bound, and the file is as it was."""
+    from spmdguard_lint.fixes import applying, planning, registry
+
+    def endless(finding, script):
+        number = int(re.findall(r"== (\d+)`", finding.message)[0])
+        text = script.text.replace(f"== {number}", f"== {number + 1}")
+        return registry.Proposal("safe", "go on", text)
+
+    monkeypatch.setattr(planning, "fixer_of", lambda code: endless)
+    monkeypatch.setattr(applying, "MAX_ROUNDS", 6)
+    root = tree({"a.py": UNSAFE})
+    assert in_process("lint", "--fix", "a.py").exit_code == 1
+    assert (root / "a.py").read_text() == UNSAFE
