@@ -47,6 +47,10 @@ class Link:
         """Add to a counter; its new value."""
         return int(self._call(lambda name: self._store.add(name, amount), key, 8))
 
+    def delete(self, key: str) -> None:
+        """Delete ``key``, where it is set."""
+        self._call(lambda name: self._store.delete_key(name), key, 0)
+
     def _read(self, use: Any, key: str, size: int) -> str:
         value = self._call(use, key, size)
         self.num_bytes += len(value)

@@ -162,6 +162,11 @@ class Board:
         """Whether there is such a note."""
         return os.access(self.folder / name, os.F_OK)
 
+    def forget(self, name: str) -> None:
+        """Take a note back."""
+        with contextlib.suppress(OSError):
+            (self.folder / name).unlink(missing_ok=True)
+
     def close(self, *, remove: bool) -> None:
         """Close the files; ``remove`` the folder where this is the last rank."""
         for descriptor in (self._slot, *self._readers.values()):

@@ -93,6 +93,15 @@ def waits(standing: Standing) -> bool:
     return standing.state == "waiting" or (standing.state == "raised" and standing.victim)
 
 
+def stands_still(found: Sequence[Standing], world_size: int, limit_s: float) -> bool:
+    """Whether there is anything to report: a rank that waits too long, or waits for one that is gone."""
+    waiting = [each for each in found if waits(each)]
+    if any(each.since_s >= limit_s for each in waiting) or any(each.state == "raised" for each in found):
+        return True
+    gone = any(each.state in ("died", "ended") for each in found) or len({e.rank for e in found}) < world_size
+    return bool(waiting) and gone
+
+
 def _judge(
     standings: Mapping[int, Standing], waiting: Mapping[int, Standing], parting: Parting | None
 ) -> tuple[Kind, tuple[int, ...]]:

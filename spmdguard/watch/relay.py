@@ -75,6 +75,16 @@ class Relay:
         self._link.add("alarm", 1)
         return note if stays is None else stays
 
+    def is_called(self) -> bool:
+        """Whether a call is out."""
+        return self._link.find("call") is not None
+
+    def withdraw(self) -> None:
+        """Take a call back, with what the nodes answered."""
+        self._link.delete("call")
+        for index in range(min(self._link.add("nodes", 0), MAX_NODES)):
+            self._link.delete(f"detail/{index}")
+
     def gather(self, timeout_s: float) -> list[Standing]:
         """What the other nodes say in detail; what they last said where they do not answer in time."""
         others = set(range(min(self._link.add("nodes", 0), MAX_NODES))) - {self._index}

@@ -20,6 +20,7 @@ from spmdguard.group.world import TorchWorld
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
 from spmdguard.watch.cause import FAILED, STALLED, Cause, read_cause
 from spmdguard.watch.composing import HINT_TIMEOUT_S, compose, to_cause, write_reports
+from spmdguard.watch.diagnosis import stands_still
 from spmdguard.watch.hints import Linting, files_of, files_of_program
 from spmdguard.watch.leaving import (
     acknowledge,
@@ -126,7 +127,7 @@ class Watch(threading.Thread):
             if self._left:
                 self.board.beat()
             elif self.observer.look() or self.board.find_size() == 0:
-                self.board.write(to_json(self.observer.standing))
+                self._say_standing()
             else:
                 self.board.beat()
         self.peers.find_new()
@@ -138,8 +139,17 @@ class Watch(threading.Thread):
             self._obey(cause)
         elif self.board.has("call"):
             self._answer()
-        elif not self._left:
-            self._judge()
+        else:
+            self._answered = False
+            if not self._left:
+                self._judge()
+
+    def _say_standing(self) -> None:
+        """Write where this rank stands; in detail where it was asked for."""
+        standing = self.observer.standing
+        if self._answered:
+            standing = replace(standing, calls=find_calls(MAX_CALLS))
+        self.board.write(to_json(standing))
 
     # -- between nodes
 
@@ -232,8 +242,7 @@ class Watch(threading.Thread):
             self._answered = True
             with self._lock:
                 if not self._left:
-                    full = replace(self.observer.standing, calls=find_calls(MAX_CALLS))
-                    self.board.write(to_json(full))
+                    self._say_standing()
             self.board.post(f"full-{self.board.rank}", {})
         if self.peers.leader() == self.board.rank:
             if not self._alone:
@@ -243,13 +252,18 @@ class Watch(threading.Thread):
             call = self.board.find("call") or {}
             if self._composes(call):
                 self._report(str(call.get("reason", ""))[:300])
+            elif self._age_of(call) > 1.0:
+                with contextlib.suppress(LinkLost):
+                    if not self.relay.is_called():
+                        self._forget_call()
 
     def _composes(self, call: dict[str, object]) -> bool:
         """The node of rank 0 makes the report; another one does where rank 0's is not heard of."""
-        if self._alone or 0 in self.board.ranks():
-            return True
+        return self._alone or 0 in self.board.ranks() or self._age_of(call) > 3.0
+
+    def _age_of(self, call: dict[str, object]) -> float:
         at = call.get("at")
-        return isinstance(at, int | float) and time.time() - at > 3.0
+        return time.time() - at if isinstance(at, int | float) else 0.0
 
     def _wait_for_answers(self) -> None:
         deadline_s = time.monotonic() + _ANSWER_S
@@ -270,16 +284,21 @@ class Watch(threading.Thread):
             self._wait_for_answers()
         while time.monotonic() < settle_s and not self.board.has("cause"):
             self.peers.wait(0.05)  # a rank that fails may be about to say so
+            self.board.beat()
         if self.board.has("cause"):
             return
         standings = self.peers.read_all()
         if not self._alone:
             with contextlib.suppress(LinkLost):
                 standings += self.relay.gather(_ANSWER_S)
+        limit_s = limit_for(self.limits, standings)
+        if not stands_still(standings, self.world_size, limit_s):
+            self._withdraw()
+            return
         report = compose(
             standings,
             world_size=self.world_size,
-            limit_s=limit_for(self.limits, standings),
+            limit_s=limit_s,
             reason=reason,
             linting=self._linting,
             hint_timeout_s=_HASTY_HINT_S if in_haste else HINT_TIMEOUT_S,
@@ -294,6 +313,18 @@ class Watch(threading.Thread):
                     say(f"spmdguard: the report as a page: {path}")
             if not in_haste:
                 self._obey(cause)
+
+    def _withdraw(self) -> None:
+        """The ranks have met after all."""
+        self._forget_call()
+        if not self._alone:
+            with contextlib.suppress(LinkLost):
+                self.relay.withdraw()
+
+    def _forget_call(self) -> None:
+        for rank in self.board.ranks():
+            self.board.forget(f"full-{rank}")
+        self.board.forget("call")
 
     # -- leaving
 

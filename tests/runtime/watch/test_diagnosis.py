@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmdguard.watch.diagnosis import diagnose
+from spmdguard.watch.diagnosis import diagnose, stands_still
 from spmdguard.watch.partings import find_parting
 from spmdguard.watch.standing import GroupNumber, Standing
 
@@ -125,6 +125,18 @@ def test_ranks_of_other_groups_do_not_count_as_behind() -> None:
     ranks = [waiting(r, 4, [call(1, "barrier", 5)]) for r in range(4)]
     found = diagnose(ranks, 4)
     assert found.kind == "together"
+
+
+def test_ranks_that_have_met_after_all_do_not_stand_still() -> None:
+    """A wait that ended, or is short again, is nothing to report; one past the limit, or for a gone rank, is."""
+    late = elsewhere(1, 2, TOGETHER, 33)
+    waits = others(2, 1)[0]
+    assert not stands_still([replace(waits, state="running"), late], 2, 3.0)
+    assert not stands_still([replace(waits, since_s=0.2), late], 2, 3.0)
+    assert stands_still([waits, late], 2, 3.0)
+    assert stands_still([replace(waits, since_s=0.2), replace(late, state="died")], 2, 3.0)
+    assert stands_still([replace(waits, since_s=0.2)], 2, 3.0)
+    assert not stands_still([replace(late, state="ended"), replace(late, rank=0)], 2, 3.0)
 
 
 @settings(max_examples=60, deadline=None)
