@@ -49,11 +49,9 @@ def test_arms_that_were_not_read_to_their_end_are_not_unequal() -> None:
 
 @pytest.mark.usefixtures("spent")
 def test_a_name_that_tells_of_the_rank() -> None:
-    """A property and a function that were cut are still known by a name that means one thing."""
+    """A property that was cut is still known by a name that means one thing; any other name tells nothing."""
     assert agree(
         f"""
-        import os
-
         import torch.distributed as dist
 
         class State:
@@ -62,25 +60,24 @@ def test_a_name_that_tells_of_the_rank() -> None:
                 first = compute(1)
                 return compute(first) == dist.get_rank()
 
-        def is_world_process_zero():
-            first = compute(1)
-            return compute(first) == dist.get_rank()
+            @property
+            def is_ready(self):
+                first = compute(1)
+                return compute(first) == 1
 
         def compute(x, total=0):
 {SPENT.replace("    ", "            ", 1).replace(chr(10) + "    ", chr(10) + "            ")}
             return total + dist.get_rank() - dist.get_rank()
 
-        def clean(path):
-            compute(1), compute(2), compute(3)
-            if State().is_main_process:
-                os.remove(path)
-            dist.barrier()
-
         def meet():
             compute(1), compute(2), compute(3)
-            if is_world_process_zero():
+            if State().is_main_process:
                 dist.barrier()  # SPG101
+
+        def meet_again():
+            compute(1), compute(2), compute(3)
+            if State().is_ready:
+                dist.barrier()
         """,
         "SPG101",
-        "SPG505",
     )
