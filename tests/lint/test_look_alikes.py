@@ -346,3 +346,56 @@ def test_wrapper_that_tells_of_errors_on_one_rank() -> None:
         """,
         "SPG205",
     )
+
+
+def test_generator_handed_to_a_library() -> None:
+    """An arm that hands a communicating generator to a library may be matched; one that hands a silent one is not."""
+    assert agree(
+        """
+        import sender
+        import torch.distributed as dist
+
+        def gathered(model):
+            for name, value in model.named_parameters():
+                dist.all_reduce(value)
+                yield name, value
+
+        def plain(model):
+            for name, value in model.named_parameters():
+                yield name, value
+
+        def push(model):
+            if dist.get_rank() == 0:
+                sender.make().send(gathered(model))
+            else:
+                for _ in gathered(model):
+                    pass
+
+        def push_plainly(model):
+            if dist.get_rank() == 0:
+                sender.make().send(plain(model))
+            else:
+                for _ in gathered(model):  # SPG104
+                    pass
+        """,
+        *ARMS,
+    )
+
+
+def test_tensor_of_another_mesh() -> None:
+    """A tensor gathered by the members of a group is mostly theirs; on the main rank alone it is missed by all ranks."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def reduce(grad, group):
+            if dist.get_rank() in dist.get_process_group_ranks(group):
+                whole = grad.full_tensor()
+                dist.all_reduce(whole, group=group)
+
+        def save(grad):
+            if dist.get_rank() == 0:
+                return grad.full_tensor()  # SPG101
+        """,
+        *ARMS,
+    )

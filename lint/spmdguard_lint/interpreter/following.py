@@ -48,7 +48,7 @@ def hide(frame: Frame, info: FunctionInfo, node: ast.AST) -> None:
 
 
 def hide_handed(frame: Frame, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
-    """Mark that a library gets functions that communicate: it may call them here, once or many times."""
+    """Mark that a library gets functions or generators that communicate: it may run them here, once or many times."""
     for value in (*args, *kwargs.values()):
         while value.tag in ("wrapped", "partial"):
             value = value.data[1] if value.tag == "wrapped" else value.data[0]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint
 from .columns import NEXT_ROUND, lines
-from .doubts import doubtful
+from .doubts import doubtful, of_another_group
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
@@ -189,6 +189,8 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         assert op is not None
         shown = anchor(op, calls)
         place, text = shown.place, getattr(shown, "text", "")
+    if of_another_group(node, op or skipped):
+        taints = tuple(t._replace(certainty="possible") for t in taints)
     return Divergence(
         shape,
         node,

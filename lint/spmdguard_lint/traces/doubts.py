@@ -11,9 +11,10 @@ import itertools
 import re
 from dataclasses import replace
 
+from ..values.evaluate import Valuation, truth
 from .judged import Candidate
 from .matching import matched
-from .nodes import Branch, Call, Event, Jump, Node, Tree
+from .nodes import Branch, Call, Event, Jump, Node, Op, Tree
 from .terms import ABORT, END, NEVER, Continuation, Reader, subtrees
 
 HIDDEN = "hidden-call"
@@ -38,6 +39,23 @@ def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, 
     if shape == "order":
         return then_hides or else_hides or differ_by_raise(candidate, node, quiet)
     return (then_hides and not quiet.has_ops(node.then)) or (else_hides and not quiet.has_ops(node.orelse))
+
+
+_OWN_MESH = frozenset({"full_tensor", "redistribute"})
+
+
+def of_another_group(node: Branch, op: Op | None) -> bool:
+    """Whether the operation is one of its tensor's own mesh, and the condition tells no rank of the world apart.
+
+    Where the condition asks for a stage or for the members of a group, the mesh mostly lies inside one of them.
+    """
+    if op is None or op.name not in _OWN_MESH:
+        return False
+    return any(
+        truth(node.condition, Valuation(rank, world, local)) is None
+        for world, local in ((2, 2), (4, 2))
+        for rank in range(world)
+    )
 
 
 def raised_elsewhere(candidate: Candidate, node: Branch, jump: Jump) -> bool:
