@@ -383,7 +383,7 @@ def test_generator_handed_to_a_library() -> None:
 
 
 def test_tensor_of_another_mesh() -> None:
-    """A tensor gathered by the members of a group is mostly theirs; on the main rank alone it is missed by all ranks."""
+    """A tensor gathered by the members of a group is mostly theirs; on the main rank alone all ranks miss it."""
     assert agree(
         """
         import torch.distributed as dist

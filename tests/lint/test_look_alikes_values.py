@@ -340,3 +340,55 @@ def test_rank_at_the_end_of_a_long_condition() -> None:
         """,
         "SPG101",
     )
+
+
+def test_vote_through_a_wrapper_with_stars() -> None:
+    """A flag that a decorated function reduces in place is agreed on; one that it only prints is not."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def timed(function):
+            def wrapper(*args, **kwargs):
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    print("done")
+
+            return wrapper
+
+        @timed
+        def reduce(tensor, op=None):
+            return dist.all_reduce(tensor, op)
+
+        @timed
+        def show(tensor, op=None):
+            print(tensor, op)
+
+        def work(task):
+            failed = 0
+            try:
+                task()
+            except RuntimeError:
+                failed = 1
+            flag = torch.tensor([failed])
+            reduce(flag)
+            if flag.item() == 1:
+                return
+            dist.barrier()
+
+        def work_alone(task):
+            failed = 0
+            try:
+                task()
+            except RuntimeError:
+                failed = 1
+            flag = torch.tensor([failed])
+            show(flag)
+            if flag.item() == 1:
+                return  # SPG102
+            dist.barrier()
+        """,
+        "SPG102",
+    )

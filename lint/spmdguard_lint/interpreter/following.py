@@ -244,7 +244,16 @@ def written_in_place(
         return []
     names = (node for node in ast.walk(info.node) if isinstance(node, ast.Name))
     stored = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
-    return [(bound[name], after[name]) for name in changed if name not in stored]
+    found: list[tuple[Value, Value]] = []
+    for name in changed:
+        old, new = bound[name], after[name]
+        if name in stored:
+            continue
+        if old.tag == new.tag == "tuple" and len(old.data) == len(new.data):
+            found.extend((a, b) for a, b in zip(old.data, new.data, strict=True) if a is not b)
+        else:
+            found.append((old, new))
+    return found
 
 
 def replay_closure(closure: Frame | None, inner: Frame) -> None:

@@ -49,9 +49,18 @@ class State:
         for name, value in self.variables.items():
             if value is old:
                 self.variables[name] = new
+            elif value.tag == "tuple" and any(item is old for item in value.data):
+                self.variables[name] = with_item(value, old, new)
         for object_id, fields in list(self.heap.items()):
             if any(value is old for value in fields.values()):
                 self.heap[object_id] = {k: new if v is old else v for k, v in fields.items()}
+
+
+def with_item(whole: Value, old: Value, new: Value) -> Value:
+    """A tuple (the arguments behind a star) in which one item was changed in place."""
+    items = tuple(new if item is old else item for item in whole.data)
+    key = ("tuple", *(item.key for item in items))
+    return Value("tuple", items, union(*(item.taint for item in items)), whole.trip, key, whole.size)
 
 
 def join(
