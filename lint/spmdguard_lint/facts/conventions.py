@@ -155,6 +155,7 @@ _ANY = 99
 _TENSOR = Arg(0, "tensor")  # what such a method leaves the same on every rank, in place
 
 UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
+    "getsockname": (0, 0, varying("environment")),
     "wait_for_everyone": (0, 0, BARRIER),
     "all_reduce": (1, _ANY, agreed("all_reduce", None, _TENSOR, certainty="likely")),
     "all_gather": (1, _ANY, agreed("all_gather", certainty="likely")),

@@ -7,7 +7,7 @@ import ast
 from ..values.value import NO_TAINT, Value, choice, constant, expression, is_split, retaint, symbol, union
 from .contents import touch, whole, with_length
 from .expressions import evaluate
-from .flags import set_flag
+from .flags import set_flag, set_variable
 from .frame import Frame
 from .state import CELL
 
@@ -89,6 +89,8 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) 
 
     receiver = evaluate(frame, target.value)
     index = evaluate(frame, target.slice) if not isinstance(target.slice, ast.Slice) else symbol(("slice",))
+    if receiver.tag == "ext" and receiver.data[0] == "os.environ":
+        set_variable(frame, index, value, target)
     if write_item(frame, receiver, index, value, target, weak=weak):
         return
     if receiver.tag in ("obj", "ext", "extobj", "module", "class"):

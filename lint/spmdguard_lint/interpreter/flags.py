@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 
 from ..facts import lookup as facts
-from ..traces.nodes import Branch, Op, Tree
+from ..traces.nodes import Branch, Event, Op, Tree
 from ..traces.terms import subtrees
 from ..values.value import Value, is_const
 from .frame import Frame
 
+MEETING = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"})
 _FLAGS = ("stop-flag", "request-flag")
 
 
@@ -48,6 +49,15 @@ def forget(nodes: Tree, name: str) -> None:
         for child in subtrees(node):
             forget(child, name)
     nodes[:] = [node for node in nodes if not (isinstance(node, Op) and _asks_for(node, name))]
+
+
+def set_variable(frame: Frame, name: Value, value: Value, node: ast.AST) -> None:
+    """``os.environ[name] = value``: kept in the trace for the variables by which processes find each other."""
+    from .expressions import text_of
+
+    if is_const(name) and name.data[0] in MEETING:
+        text = text_of(node)
+        frame.out.append(Event(frame.place(node), "set-env", text, (name, value)))
 
 
 def _asks_for(op: Op, name: str) -> bool:

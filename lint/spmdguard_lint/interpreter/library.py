@@ -389,6 +389,10 @@ def _same_function(
 def _environ_get(
     frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
+    if qualname.endswith(".setdefault") and len(args) == 2:
+        from .flags import set_variable
+
+        set_variable(frame, args[0], args[1], node)
     return environment_value(frame, args[0] if args else NONE, node)
 
 

@@ -3,10 +3,10 @@
 
 ## What it does
 Finds environment variables of the communication that are set after the process group was made, or under a
-name that PyTorch has given up.
+name that PyTorch has given up; and `CUDA_VISIBLE_DEVICES` where it is set after CUDA has read it.
 
 ## Why is this bad
-Both have no effect, and nothing says so. The variables are read once, when the group is made; and the names
+All have no effect, and nothing says so. The variables are read once, when the group is made; and the names
 `NCCL_ASYNC_ERROR_HANDLING`, `NCCL_BLOCKING_WAIT` and others now begin with `TORCH_`.
 
 ## Example
@@ -78,6 +78,7 @@ RENAMED = frozenset(
     }
 )
 _READ_AT_INIT = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TORCH_DISTRIBUTED_DEBUG"})
+_READ_BY_CUDA = frozenset({"CUDA_VISIBLE_DEVICES"})
 _PREFIXES = ("NCCL_", "TORCH_NCCL_", "GLOO_")
 
 
@@ -106,7 +107,7 @@ def _in_module(module: Module) -> Iterator[Finding]:
 
 def _behind_init(module: Module, block: list[ast.stmt]) -> Iterator[Finding]:
     """Variables set by statements of a block that stand behind its init call."""
-    made = False
+    made = bound = False
     for statement in block:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
@@ -115,6 +116,12 @@ def _behind_init(module: Module, block: list[ast.stmt]) -> Iterator[Finding]:
                 if name in _READ_AT_INIT or name.startswith(_PREFIXES):
                     message = f"`{name}` is set after `init_process_group`, which has read it already"
                     yield _finding(module, where, message, "set it before the process group is made")
+        if bound:
+            for name, where in _set_here(statement):
+                if name in _READ_BY_CUDA:
+                    message = f"`{name}` is set after CUDA was asked for its devices, and has no effect"
+                    yield _finding(module, where, message, "bind the device with `torch.cuda.set_device`")
+        bound = bound or (isinstance(statement, (ast.Expr, ast.Assign)) and _asks_cuda(statement))
         made = made or (isinstance(statement, (ast.Expr, ast.Assign)) and _makes_group(statement))
 
 
@@ -123,6 +130,19 @@ def _makes_group(statement: ast.stmt) -> bool:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name == "init_process_group":
+                return True
+    return False
+
+
+def _asks_cuda(statement: ast.stmt) -> bool:
+    """Whether a statement makes a group that may use CUDA, or binds a device."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name == "init_process_group":
+                named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "backend")]
+                return any(isinstance(v, ast.Constant) and "nccl" in str(v.value) for v in named)
+            if ast.unparse(node.func) == "torch.cuda.set_device":
                 return True
     return False
 

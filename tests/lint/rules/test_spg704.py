@@ -82,3 +82,36 @@ def test_miss_other_block() -> None:
         """,
         "SPG704",
     )
+
+
+def test_devices_made_visible_too_late() -> None:
+    """Behind an NCCL group or a bound device the variable is read already; before, and for children, it counts."""
+    assert agree(
+        """
+        import os
+        import torch
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+        def behind_the_group():
+            dist.init_process_group("nccl")
+            os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["LOCAL_RANK"]  # SPG704
+
+        def behind_the_device(local_rank):
+            torch.cuda.set_device(0)
+            os.environ["CUDA_VISIBLE_DEVICES"] = str(local_rank)  # SPG704
+
+        def in_time():
+            os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["LOCAL_RANK"]
+            dist.init_process_group("nccl")
+
+        def on_the_host():
+            dist.init_process_group("gloo")
+            os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["LOCAL_RANK"]
+
+        def for_children(main):
+            os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"
+            mp.spawn(main, nprocs=2)
+        """,
+        "SPG704",
+    )

@@ -1,0 +1,161 @@
+"""
+# meeting-point-differs (SPG707)
+
+## What it does
+Finds `init_process_group` calls whose port each process has chosen for itself: a free port that it found, a
+random number, a number made from its rank.
+
+## Why is this bad
+The processes of a job meet at one address and port. Where each looks for a free port, rank 0 listens on its
+own, and every other rank knocks at another one: the job waits for the whole timeout of the store, and what it
+prints ("1/4 clients joined") does not say why.
+
+## Example
+```python
+import os
+import socket
+
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+def worker(rank, world_size):
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = str(free_port())
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(worker, args=(4,), nprocs=4)
+```
+
+## Use instead
+Choose the port once, in the process that starts the others:
+
+```python
+import os
+import socket
+
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+def worker(rank, world_size, port):
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = str(port)
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    mp.spawn(worker, args=(4, free_port()), nprocs=4)
+```
+
+Under a cluster's scheduler, compute it from what all tasks know, such as the number of the job.
+
+## Known limits
+Only where port and group stand in one flow of calls, and the process is one of several: its rank, given to the
+call or set as `RANK`, is no constant. A function of another package is known for a search of ports by its name.
+Addresses are not compared: a host's own name is right on one host.
+
+## Fix safety
+No fix.
+
+## References
+- https://docs.pytorch.org/docs/stable/distributed.html#tcp-initialization
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.files import guarded_by_rank, parts_of
+from ..traces.nodes import Event, Fallible, Op
+from ..traces.sequence import Walk
+from ..values.evaluate import rank_dependent
+from .support_events import argument, finding, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+    from ..traces.where import Where
+    from ..values.value import Value
+
+RULE = rule(code="SPG707", name="meeting-point-differs", severity="error", status="stable", page=__doc__)
+HELP = "choose the port once, in the process that starts the others, and hand it to them"
+_OWN = frozenset({"environment", "random", "time"})
+_SEARCH = re.compile(r"(?:free|open|unused|available|random)_?(?:tcp_?)?port", re.IGNORECASE)
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report ports that each process of several finds for itself before it joins them."""
+    for root in reading(analysis):
+        if "init" in root.contents.events:
+            walk = _Meetings()
+            walk.run(root.tree, (None, False))
+            yield from walk.found.values()
+
+
+class _Meetings(Walk):
+    """State: where the port was chosen for this process alone, and whether its rank was set to what varies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[Event, Finding] = {}
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        assert isinstance(state, tuple)
+        port, several = state
+        if not isinstance(node, Event):
+            return state
+        if node.name == "set-env":
+            name, value = node.args
+            if name.data[0] == "MASTER_PORT":
+                return (node if own(value) and not guarded_by_rank(where) else None, several)
+            return (port, value.tag != "const") if name.data[0] == "RANK" else state
+        if node.name == "init":
+            rank, world = argument(node, 4, "rank"), argument(node, 3, "world_size")
+            alone = world is not None and world.tag == "const" and world.data[0] == 1
+            if not alone and (several if rank is None else rank.tag != "const"):
+                method = argument(node, 1, "init_method")
+                if method is not None and own(method):
+                    self._report(node, node)
+                elif port is not None and method is None:
+                    self._report(port, node)
+        return state
+
+    def _report(self, chosen: Event, joined: Event) -> None:
+        self.found.setdefault(
+            chosen,
+            finding(
+                RULE,
+                chosen,
+                f"`{chosen.text}`: each process chooses its own port, and none meets another in `{joined.text}`",
+                HELP,
+                steps=[(joined.place, f"`{joined.text}` is where the ranks would meet")],
+            ),
+        )
+
+
+def own(value: Value) -> bool:
+    """Whether each process comes to a value of its own."""
+    if rank_dependent(value) or any(t.kind in _OWN and t.certainty != "possible" for t in value.taint):
+        return True
+    return any(part.tag == "expr" and _SEARCH.search(str(part.data[0])) for part in parts_of(value))

@@ -1,0 +1,102 @@
+"""
+# local-rank-as-rank (SPG708)
+
+## What it does
+Finds `init_process_group` calls that take the local rank for the rank, in a job of several hosts.
+
+## Why is this bad
+The local rank counts the processes of one host. With two hosts of four devices there are two processes of each
+rank from 0 to 3 and none of the ranks 4 to 7: the group is never complete, or breaks with an error of the
+store.
+
+## Example
+```python
+import os
+
+import torch.distributed as dist
+
+
+def join():
+    local_rank = int(os.environ["LOCAL_RANK"])
+    world_size = int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("nccl", rank=local_rank, world_size=world_size)
+    dist.destroy_process_group()
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+
+
+def join():
+    dist.init_process_group("nccl")
+    dist.destroy_process_group()
+```
+
+## Known limits
+Reported where the world size speaks of several hosts: a launcher's `WORLD_SIZE`, or a product in which the
+hosts are named. A world size that is a parameter or a number of devices is taken for that of one host.
+
+## Fix safety
+No fix.
+
+## References
+- https://docs.pytorch.org/docs/stable/elastic/run.html#definitions
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.files import parts_of
+from ..traces.nodes import Event, Node
+from .support_events import argument, every_node, finding
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+    from ..values.value import Place, Value
+
+RULE = rule(code="SPG708", name="local-rank-as-rank", severity="error", status="stable", page=__doc__)
+_HOSTS = re.compile(r"n_?nodes|num_?nodes|\bnodes\b|machines|hosts", re.IGNORECASE)
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report init calls whose rank is the local rank and whose world is larger than a host."""
+    for root in analysis.roots:
+        if "init" not in root.contents.events:
+            continue
+        for node in every_node(root.tree):
+            if not isinstance(node, Event) or node.name != "init":
+                continue
+            rank, world = argument(node, 4, "rank"), argument(node, 3, "world_size")
+            if rank is None or world is None or rank.tag != "local_rank" or not several_hosts(world, node):
+                continue
+            yield finding(
+                RULE,
+                Node(where_named(rank, node)),
+                f"`{node.text}` takes the local rank for the rank, and the world has several hosts",
+                "give the global rank (`RANK`), or leave both out and let the launcher's environment speak",
+            )
+
+
+def where_named(rank: Value, node: Event) -> Place:
+    """Where the local rank stands in the call, or the call itself."""
+    call = node.place
+    for taint in rank.taint:
+        place = taint.place
+        if place.filename == call.filename and call.row <= place.row and place.end_row <= call.end_row:
+            return place
+    return call
+
+
+def several_hosts(world: Value, node: Event) -> bool:
+    """Whether a world size counts the processes of more than one host."""
+    if world.tag == "world":
+        return True
+    product = world.tag == "expr" and world.data[0] == "*"
+    return product and any(_HOSTS.search(str(part.data)) for part in parts_of(world))

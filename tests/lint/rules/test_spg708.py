@@ -1,0 +1,52 @@
+"""SPG708: the local rank given as the rank."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_local_ranks_in_a_world_of_several_hosts() -> None:
+    """From the environment and from arguments, with a launcher's world size or a product of hosts."""
+    assert agree(
+        """
+        import os
+        import torch.distributed as dist
+
+        def by_environment():
+            local_rank = int(os.environ["LOCAL_RANK"])
+            dist.init_process_group("nccl", rank=local_rank, world_size=int(os.environ["WORLD_SIZE"]))  # SPG708
+
+        def by_arguments(args):
+            dist.init_process_group(
+                backend="nccl",
+                world_size=args.nnodes * args.gpus_per_node,
+                rank=args.local_rank,  # SPG708
+            )
+        """,
+        "SPG708",
+    )
+
+
+def test_global_ranks_and_single_hosts() -> None:
+    """A global rank, a sum of host and local rank, and a world as large as one host are right."""
+    assert agree(
+        """
+        import os
+        import torch
+        import torch.distributed as dist
+
+        def by_environment():
+            dist.init_process_group("nccl", rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
+
+        def by_arguments(args):
+            rank = args.node_rank * args.gpus_per_node + args.local_rank
+            dist.init_process_group("nccl", world_size=args.nnodes * args.gpus_per_node, rank=rank)
+
+        def on_one_host(local_rank):
+            dist.init_process_group("nccl", rank=local_rank, world_size=torch.cuda.device_count())
+
+        def spawned(local_rank, world_size):
+            dist.init_process_group("gloo", rank=local_rank, world_size=world_size)
+        """,
+        "SPG708",
+    )
