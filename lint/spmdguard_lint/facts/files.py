@@ -116,8 +116,8 @@ FUNCTIONS: dict[str, Fact] = {
     # network
     "urllib.request.urlopen": _NETWORK,
     "urllib.request.urlretrieve": _DOWNLOAD,
-    "boto3.client": local("network", returns="boto3.client"),
-    "boto3.resource": local("network", returns="boto3.client"),
+    "boto3.client": local(returns="boto3.client"),
+    "boto3.resource": local(returns="boto3.client"),
     "fsspec.open": local("open", returns=FILE),
     "fsspec.filesystem": Fact(returns="fsspec.AbstractFileSystem"),
     "smtplib.SMTP": local("network"),

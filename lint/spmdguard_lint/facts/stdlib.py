@@ -50,7 +50,7 @@ FUNCTIONS: dict[str, Fact] = {
     # this host, this process
     "socket.gethostname": _ENVIRONMENT,
     "socket.getfqdn": _ENVIRONMENT,
-    "socket.socket": local("network"),
+    "socket.socket": local(),
     "socket.create_connection": local("network"),
     "os.getpid": _ENVIRONMENT,
     "os.getppid": _ENVIRONMENT,

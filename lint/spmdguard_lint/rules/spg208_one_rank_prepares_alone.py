@@ -2,8 +2,9 @@
 # one-rank-prepares-alone (SPG208)
 
 ## What it does
-Finds downloads, the unpacking of archives and programs that must succeed, which one rank starts while the
-others go to the next collective, with nothing that tells them of a failure.
+Finds downloads, the unpacking of archives, programs that must succeed, requests to a server and runs of an
+experiment tracker, which one rank starts while the others go to the next collective, with nothing that tells
+them of a failure.
 
 ## Why is this bad
 Such calls fail. The rank that makes them raises and leaves; the others are in the barrier already, and stay
@@ -43,8 +44,9 @@ def fetch(url, path):
 ```
 
 ## Known limits
-Files that one rank reads or writes on its own disk, and other requests to a server, are SPG201. A call is
-known for a download by its name where its object is unknown.
+Files that one rank reads or writes on its own disk are SPG201, and so are requests to a server where the next
+collective is one that the training hides (a forward, a backward). A call is known for a download by its name
+where its object is unknown.
 
 ## Fix safety
 No fix.
@@ -66,13 +68,14 @@ from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.evaluate import rank_dependent
-from .support_events import cared_for, counts, finding, reading
+from .support_events import cared_for, counts, finding, is_default_group, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
 
 RULE = rule(code="SPG208", name="one-rank-prepares-alone", severity="warning", status="stable", page=__doc__)
+_SERVED = ("tracker-start", "network")
 _NAMES = re.compile(r"\b(download\w*|extractall|unpack_archive|urlretrieve|urlopen|snapshot_download)\(")
 
 
@@ -106,6 +109,9 @@ class _Preparations(Walk):
     def _report(self, called: Node, operation: Op) -> None:
         where = self.ways.get(called)
         node = entered_call(where) or called
+        served = isinstance(called, Event) and called.name in _SERVED
+        if served and (operation.implicit or not is_default_group(operation)):
+            return  # far behind, in the training: see SPG201
         if node in self.found or operation.name in ("destroy_process_group", "init_process_group"):
             return
         text = getattr(node, "text", "")
@@ -115,7 +121,10 @@ class _Preparations(Walk):
             f"`{text}` may fail on its rank alone, and the others wait in `{operation.text}`",
             "catch the error there and broadcast it, or keep it with `try_or_defer` and agree to stop",
             steps=[
-                (called.place, f"`{getattr(called, 'text', '')}` fetches or unpacks"),
+                (
+                    called.place,
+                    f"`{getattr(called, 'text', '')}` {'asks a server' if served else 'fetches or unpacks'}",
+                ),
                 (operation.place, f"`{operation.text}` is where the other ranks wait"),
             ],
             diverging=(f"{text}  # raises, leaves",),
@@ -144,5 +153,5 @@ def entered_call(where: Where | None) -> Call | None:
 def fetches(node: Event | Fallible) -> bool:
     """Whether a call fetches from another machine or unpacks what came from there."""
     if isinstance(node, Event):
-        return node.name == "download" or (node.name == "subprocess" and must_succeed(node))
+        return node.name in ("download", *_SERVED) or (node.name == "subprocess" and must_succeed(node))
     return bool(_NAMES.search(node.text))

@@ -150,3 +150,49 @@ def test_catch_around_everything() -> None:
         """,
         "SPG208",
     )
+
+
+def test_servers_asked_by_one_rank() -> None:
+    """A tracker's run or a request that one rank starts, and a barrier behind; told, or far behind, it is silent."""
+    assert agree(
+        """
+        import mlflow
+        import requests
+        import torch.distributed as dist
+        import wandb
+        from accelerate import Accelerator
+        from torch.nn.parallel import DistributedDataParallel
+
+        def tracked(accelerator: Accelerator, config):
+            if accelerator.is_main_process:
+                wandb.init(project="p", config=config)  # SPG208
+            accelerator.wait_for_everyone()
+
+        def asked(url, x):
+            if dist.get_rank() == 0:
+                requests.post(url, json={"state": "started"})  # SPG208
+            dist.all_reduce(x)
+
+        class Run:
+            def start(self):
+                if dist.get_rank() == 0:
+                    mlflow.start_run()  # SPG208
+                dist.barrier()
+
+        def told(config):
+            if dist.get_rank() == 0:
+                try:
+                    wandb.init(project="p", config=config)
+                except Exception as error:
+                    print(error)
+            dist.barrier()
+
+        def far_behind(config, model, batches):
+            model = DistributedDataParallel(model)
+            if dist.get_rank() == 0:
+                wandb.init(project="p", config=config)
+            for batch in batches:
+                model(batch).sum().backward()
+        """,
+        "SPG208",
+    )
