@@ -39,10 +39,18 @@ class Step(NamedTuple):
 
 def steps(tree: Tree, path: Path = (), *, threads: bool = False) -> Iterator[Step]:
     """Every node of a tree in execution order; the bodies of threads only where asked for."""
-    for node in tree:
-        yield Step(node, path)
-        for part, child in parts(node, threads=threads):
-            yield from steps(child, (*path, (node, part)), threads=threads)
+    stack: list[tuple[Iterator[Node], Path]] = [(iter(tree), path)]
+    while stack:
+        nodes, around = stack[-1]
+        node = next(nodes, None)
+        if node is None:
+            stack.pop()
+            continue
+        yield Step(node, around)
+        inside = [
+            (iter(child), (*around, (node, part))) for part, child in parts(node, threads=threads) if child
+        ]
+        stack.extend(reversed(inside))
 
 
 def parts(node: Node, *, threads: bool = False) -> Iterator[tuple[str, Tree]]:
