@@ -6,7 +6,6 @@ it cannot go on it says so once and ends.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
@@ -14,17 +13,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from spmdguard.format import format_exception_line, format_ranks, name_ranks
-from spmdguard.group.link import LinkLost, open_link
+from spmdguard.group.link import open_link
 from spmdguard.group.torch_access import default_group
 from spmdguard.group.world import TorchWorld
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
-from spmdguard.watch.cause import FAILED, STALLED, Cause, read_cause
-from spmdguard.watch.composing import HINT_TIMEOUT_S, compose, to_cause, write_reports
-from spmdguard.watch.diagnosis import stands_still
-from spmdguard.watch.hints import Linting, files_of, files_of_program
+from spmdguard.watch.cause import FAILED, STALLED, Cause
 from spmdguard.watch.leaving import (
     acknowledge,
-    continue_stopped,
     describe_for,
     end,
     linger,
@@ -38,6 +33,7 @@ from spmdguard.watch.native import NativeWatchdog
 from spmdguard.watch.observer import MAX_CALLS, Observer
 from spmdguard.watch.peers import Peers
 from spmdguard.watch.relay import Relay
+from spmdguard.watch.reporting import Reporting
 from spmdguard.watch.settings import Settings
 from spmdguard.watch.standing import Call, GroupNumber, Standing, State, to_json
 from spmdguard.watch.terminating import Termination, die
@@ -47,12 +43,9 @@ _JOIN_TICK_S = 0.02
 _JOIN_TIMEOUT_S = 1.5
 ALERT_TICK_S = 0.1
 _ALERT_AFTER_S = 0.5
-_SETTLE_S = 0.4
-_ANSWER_S = 0.6
 _DEAD_PEER_S = 0.4
 _ENDED_PEER_S = 1.2
 _WAIT_FOR_CAUSE_S = 4.0
-_HASTY_HINT_S = 0.05
 
 
 class Watch(threading.Thread):
@@ -67,11 +60,7 @@ class Watch(threading.Thread):
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._left = False
-        self._answered = False
         self._obeyed = False
-        self._linting: Linting | None = None
-        self._linted_places = False
-        self._alone = True
         self._termination = Termination()
         self.ready = threading.Event()
 
@@ -102,8 +91,14 @@ class Watch(threading.Thread):
         rank = self._world.rank()
         self.board = Board(folder, rank)
         self.peers = Peers(self.board, self._termination.reading)
-        self.world_size = self._world.world_size()
-        self.relay = Relay(link, self.board)
+        self.reporting = Reporting(
+            self.board,
+            self.peers,
+            Relay(link, self.board),
+            self.limits,
+            self.settings,
+            self._world.world_size(),
+        )
         self.observer = Observer(
             rank=rank,
             local_rank=self._world.local_rank(),
@@ -113,8 +108,6 @@ class Watch(threading.Thread):
         )
         self.board.write(to_json(self.observer.standing))
         self.native = NativeWatchdog(folder, rank)
-        if rank == 0:
-            self._linting = Linting(files_of_program())
         self._termination.has_news = lambda: self._left or bool(self.peers.gone)
         return True
 
@@ -133,59 +126,28 @@ class Watch(threading.Thread):
         self.peers.find_new()
         if self._termination.was_asked():
             self._be_terminated()
-        self._talk_to_nodes()
-        cause = read_cause(self.board.find("cause")) if self.board.has("cause") else None
-        if cause is not None:
-            self._obey(cause)
-        elif self.board.has("call"):
-            self._answer()
-        else:
-            self._answered = False
+        self.reporting.talk_to_nodes()
+        cause = self.reporting.find_cause()
+        if cause is None and self.board.has("call"):
+            cause = self.reporting.answer(self._say_if_here)
+        elif cause is None:
+            self.reporting.answered = False
             if not self._left:
                 self._judge()
+        if cause is not None:
+            self._obey(cause)
+
+    def _say_if_here(self) -> None:
+        with self._lock:
+            if not self._left:
+                self._say_standing()
 
     def _say_standing(self) -> None:
         """Write where this rank stands; in detail where it was asked for."""
         standing = self.observer.standing
-        if self._answered:
+        if self.reporting.answered:
             standing = replace(standing, calls=find_calls(MAX_CALLS))
         self.board.write(to_json(standing))
-
-    # -- between nodes
-
-    def _talk_to_nodes(self) -> None:
-        """As the leader of this node: publish, and bring here what other nodes have raised."""
-        ranks = self.board.ranks()
-        self._alone = len(ranks) >= self.world_size
-        if self._alone or self.peers.leader() != self.board.rank:
-            return
-        try:
-            if self.relay.is_due():
-                self.relay.publish(self.peers.read_all())
-            for name, note in self.relay.listen().items():
-                self.board.post(name, dict(note))
-        except LinkLost:
-            self._call("the job's store cannot be reached: its host or process is gone")
-            self._alone = True
-
-    def _post_cause(self, cause: Cause) -> Cause:
-        """Make this the first cause unless there is one; the one that stays."""
-        note = cause.to_note()
-        if not self._alone:
-            with contextlib.suppress(LinkLost):
-                note = dict(self.relay.raise_alarm("cause", note))
-        if self.board.post("cause", note):
-            return read_cause(note) or cause
-        return read_cause(self.board.find("cause")) or cause
-
-    def _call(self, reason: str) -> None:
-        """Ask every rank where it stands."""
-        note = {"rank": self.board.rank, "reason": reason, "at": time.time()}
-        self.board.post("call", note)
-        if not self._alone:
-            with contextlib.suppress(LinkLost):
-                self.relay.raise_alarm("call", note)
-        self.peers.wake()
 
     # -- judging
 
@@ -197,21 +159,17 @@ class Watch(threading.Thread):
         rank = self.board.rank
         gone = self._gone_partners(waited_s)
         if gone:
-            self._call(
-                f"rank {rank} waits for {name_ranks(gone)}, which {'has' if len(gone) == 1 else 'have'} gone"
-            )
+            have = "has" if len(gone) == 1 else "have"
+            self.reporting.call(f"rank {rank} waits for {name_ranks(gone)}, which {have} gone")
             return
         own_s = limit_for(self.limits, [self.observer.standing])
-        if waited_s > own_s / 2 and not self._linted_places and self.peers.leader() == rank:
-            self._linted_places = True
-            places = [place for each in self.peers.read_all() for place in each.places]
-            if self._linting is None or not self._linting.covers(places):
-                self._stop_linting()
-                self._linting = Linting(files_of(places))
+        if waited_s > own_s / 2:
+            self.reporting.lint_places()
         if waited_s > own_s:
             limit_s = limit_for(self.limits, self.peers.read_all())
             if waited_s > limit_s:
-                self._call(f"rank {rank} has waited {waited_s:.1f} s; the limit is {limit_s:g} s")
+                text = f"rank {rank} has waited {waited_s:.1f} s; the limit is {limit_s:g} s"
+                self.reporting.call(text, limit_s)
 
     def _gone_partners(self, waited_s: float) -> list[int]:
         """Ranks whose process has ended and that take part in what this rank waits in."""
@@ -228,103 +186,6 @@ class Watch(threading.Thread):
             if standing.state == "died" or waited_s > _ENDED_PEER_S:
                 found.append(rank)
         return found
-
-    # -- reporting
-
-    def _stop_linting(self) -> None:
-        if self._linting is not None:
-            self._linting.stop()
-            self._linting = None
-
-    def _answer(self) -> None:
-        """Say in detail where this rank stands; as the leader, make the report."""
-        if not self._answered:
-            self._answered = True
-            with self._lock:
-                if not self._left:
-                    self._say_standing()
-            self.board.post(f"full-{self.board.rank}", {})
-        if self.peers.leader() == self.board.rank:
-            if not self._alone:
-                with contextlib.suppress(LinkLost):
-                    self._wait_for_answers()
-                    self.relay.publish(self.peers.read_all(), detail=True)
-            call = self.board.find("call") or {}
-            if self._composes(call):
-                self._report(str(call.get("reason", ""))[:300])
-            elif self._age_of(call) > 1.0:
-                with contextlib.suppress(LinkLost):
-                    if not self.relay.is_called():
-                        self._forget_call()
-
-    def _composes(self, call: dict[str, object]) -> bool:
-        """The node of rank 0 makes the report; another one does where rank 0's is not heard of."""
-        return self._alone or 0 in self.board.ranks() or self._age_of(call) > 3.0
-
-    def _age_of(self, call: dict[str, object]) -> float:
-        at = call.get("at")
-        return time.time() - at if isinstance(at, int | float) else 0.0
-
-    def _wait_for_answers(self) -> None:
-        deadline_s = time.monotonic() + _ANSWER_S
-        while time.monotonic() < deadline_s:
-            silent = [
-                rank
-                for rank in self.board.ranks()
-                if self.peers.is_alive(rank) and not self.board.has(f"full-{rank}")
-            ]
-            if not silent:
-                return
-            self.peers.wait(0.02)
-            self.board.beat()
-
-    def _report(self, reason: str, *, in_haste: bool = False) -> None:
-        settle_s = time.monotonic() + (0.0 if in_haste else _SETTLE_S)
-        if not in_haste:
-            self._wait_for_answers()
-        while time.monotonic() < settle_s and not self.board.has("cause"):
-            self.peers.wait(0.05)  # a rank that fails may be about to say so
-            self.board.beat()
-        if self.board.has("cause"):
-            return
-        standings = self.peers.read_all()
-        if not self._alone:
-            with contextlib.suppress(LinkLost):
-                standings += self.relay.gather(_ANSWER_S)
-        limit_s = limit_for(self.limits, standings)
-        if not stands_still(standings, self.world_size, limit_s):
-            self._withdraw()
-            return
-        report = compose(
-            standings,
-            world_size=self.world_size,
-            limit_s=limit_s,
-            reason=reason,
-            linting=self._linting,
-            hint_timeout_s=_HASTY_HINT_S if in_haste else HINT_TIMEOUT_S,
-        )
-        cause = to_cause(report)
-        if self._post_cause(cause) == cause:
-            say(cause.report)
-            if self.settings.abort:
-                continue_stopped(standings)
-            if self.settings.report_dir is not None:
-                for path in write_reports(report, self.settings.report_dir)[2:3]:
-                    say(f"spmdguard: the report as a page: {path}")
-            if not in_haste:
-                self._obey(cause)
-
-    def _withdraw(self) -> None:
-        """The ranks have met after all."""
-        self._forget_call()
-        if not self._alone:
-            with contextlib.suppress(LinkLost):
-                self.relay.withdraw()
-
-    def _forget_call(self) -> None:
-        for rank in self.board.ranks():
-            self.board.forget(f"full-{rank}")
-        self.board.forget("call")
 
     # -- leaving
 
@@ -344,7 +205,7 @@ class Watch(threading.Thread):
         say(text)
         write_files_for(rank, cause, text)
         acknowledge(self.board, rank)
-        self._stop_linting()
+        self.reporting.stop_linting()
         linger(self.board, self.peers)
         remove_board(self.board, self.peers)
         end(cause)
@@ -357,8 +218,8 @@ class Watch(threading.Thread):
             return
         died = [each for each in self.peers.read_all() if each.state == "died"]
         if died and not self.board.has("cause"):
-            self._report(f"rank {self.board.rank} is terminated", in_haste=True)
-        cause = read_cause(self.board.find("cause"))
+            self.reporting.report({"reason": f"rank {self.board.rank} is terminated"}, in_haste=True)
+        cause = self.reporting.find_cause()
         if cause is not None and not cause.concerns(self.board.rank):
             waited_s = self.observer.waited_s()
             say(describe_for(self.board.rank, cause, self.observer.standing, waited_s))
@@ -384,11 +245,11 @@ class Watch(threading.Thread):
         if state != "raised":
             return None
         if victim:
-            self._call(f"rank {rank} lost its partner: {failure[:120]}")
+            self.reporting.call(f"rank {rank} lost its partner: {failure[:120]}")
             return self._wait_for_cause()
         places = f" (at {standing.places[0]})" if standing.places else ""
         title = f"{name_ranks([rank])} failed first: {standing.failure}{places}"
-        cause = self._post_cause(Cause(FAILED, format_ranks([rank]), title))
+        cause = self.reporting.post_cause(Cause(FAILED, format_ranks([rank]), title))
         self.peers.wake()
         return None if cause.concerns(rank) else cause
 
@@ -413,7 +274,7 @@ class Watch(threading.Thread):
     def _wait_for_cause(self) -> Cause | None:
         deadline_s = time.monotonic() + _WAIT_FOR_CAUSE_S
         while time.monotonic() < deadline_s:
-            cause = read_cause(self.board.find("cause"))
+            cause = self.reporting.find_cause()
             if cause is not None:
                 return cause
             time.sleep(0.02)
@@ -426,13 +287,13 @@ class Watch(threading.Thread):
             return
         rank = self.board.rank
         acknowledge(self.board, rank)
-        first = cause or read_cause(self.board.find("cause"))
+        first = cause or self.reporting.find_cause()
         if first is not None:
             linger(self.board, self.peers)
         self._stopping.set()
         self.peers.wake()
         self.join(1.0)
-        self._stop_linting()
+        self.reporting.stop_linting()
         self.native.close()
         self._termination.close(failing=first is not None)
         remove_board(self.board, self.peers)
