@@ -7,6 +7,7 @@ long. torch can change a group's timeout while it lives (``_set_pg_timeout``; gl
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -28,21 +29,28 @@ def set_timeout(timeout_s: float, group: Any = None) -> None:
             c10d._set_pg_timeout(timedelta(seconds=timeout_s), each)
 
 
+def _nothing() -> None:
+    return
+
+
 class StepTimeout:
     """The timeout to set when the first step is done."""
 
     def __init__(self) -> None:
         self.armed_s: float | None = None
+        self._then: Callable[[], None] = _nothing
 
-    def arm(self, timeout_s: float) -> None:
-        """From the first step on, every group of this process gets ``timeout_s``."""
+    def arm(self, timeout_s: float, then: Callable[[], None] = _nothing) -> None:
+        """After the first step every group of this process gets ``timeout_s``, and ``then`` is called once."""
         self.armed_s = timeout_s
+        self._then = then
 
     def step_done(self) -> None:
         """A step is done; only the first one matters."""
         if self.armed_s is not None:
             timeout_s, self.armed_s = self.armed_s, None
             set_timeout(timeout_s)
+            self._then()
 
 
 step_timeout: PerProcess[StepTimeout] = PerProcess(StepTimeout)

@@ -61,7 +61,7 @@ class Launched:
     notes: tuple[str, ...]
     elapsed_s: float
     store: JobStore | None
-    number: int = 0
+    number: int
 
 
 class _Count:
@@ -102,7 +102,7 @@ def handshake(
         raise ValueError(f"allow holds {sorted(unknown)}, expected some of {[*ALLOWED_TO_DIFFER, 'devices']}")
     me = find_identity()
     if simulated_values() is not None or me.launcher == "none":
-        return Launched(me, 1, (), 0.0, None)
+        return Launched(me, 1, (), 0.0, None, 0)
     load_torch_store()
     started_s = time.monotonic()
     me = _examine(me, allowed, num_devices)
@@ -168,11 +168,12 @@ class _Meeting:
             self._linger(store, reached)
             raise self.failure(faults)
         return Launched(
-            self.me,
-            self.me.world_size or 1,
-            tuple(verdict.notes),
-            time.monotonic() - self.started_s,
-            reached.store,
+            identity=self.me,
+            world_size=self.me.world_size or 1,
+            notes=verdict.notes,
+            elapsed_s=time.monotonic() - self.started_s,
+            store=reached.store,
+            number=self.number,
         )
 
     def failure(self, faults: Collection[Fault]) -> LaunchFailed:

@@ -19,7 +19,7 @@ _SETTLE_S = 1.0
 _NEIGHBOURS_S = 5.0
 _STRAYS_S = 2.0
 _LOOK_S = 0.02
-_BATCH = 512
+_BATCH = 256  # records of at most 16 KiB: an answer of at most 4 MiB
 _GRACE_S = 0.4
 _VERDICT = "verdict"
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-__all__ = ["probe_clock", "probe_collectives", "probe_pair", "probe_process"]
+__all__ = ["probe_clock", "probe_collectives", "probe_pair", "probe_process", "use_device"]
 
 _PERIOD = 97
 _REPEATS = 5
@@ -23,6 +23,12 @@ _MIB = 2**20
 def pattern(rank: int, num_elements: int, device: Any) -> torch.Tensor:
     """What a rank contributes."""
     return torch.arange(num_elements, device=device).remainder(_PERIOD).add(1).mul(rank + 1).to(torch.float32)
+
+
+def use_device(device: Any) -> None:
+    """Make the device the current one, so that nothing lands on the first device of the host."""
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
 
 
 def probe_process(device: Any, memory_mib: int) -> dict[str, Any]:

@@ -35,6 +35,23 @@ def test_a_group_can_be_made_again(zygote: Zygote) -> None:
     assert [len(each.out.splitlines()) for each in ended.ranks] == [3, 3]
 
 
+def test_the_ranks_learn_of_a_process_that_was_refused(zygote: Zygote) -> None:
+    """A surplus process that comes after all ranks have met is named on every rank once the first step is done."""
+    environments = [
+        {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "2", "SPMDGUARD_HOST": host}
+        for rank, host in ((0, "a"), (1, "b"), (1, "c"))
+    ]
+    ended = zygote.run("launching:come_late", ranks=3, environments=environments, timeout=60.0)
+    assert ended.codes == [0, 0, 1], ended.report()
+    surplus = json.loads(ended[2].out)
+    assert surplus["codes"] == ["surplus-process"]
+    expected = (
+        f"spmdguard: rank 1 (process {surplus['pid']} on host c) came after all ranks had met and was refused"
+    )
+    for each in ended.ranks[:2]:
+        assert each.err.splitlines().count(expected) == 1, ended.report()
+
+
 def test_after_the_first_step_a_hang_ends_soon(zygote: Zygote) -> None:
     """A collective after the first step times out after the short timeout, not the long one."""
     timeouts = {"timeout": 0.5, "first_step_timeout": 600, "handshake_timeout": 30}

@@ -99,3 +99,21 @@ def expire(timeouts: dict[str, float]) -> None:
     except RuntimeError as error:
         report(error=str(error))
         os._exit(0)
+
+
+def come_late(environments: list[dict[str, Any]], timeout: float) -> None:
+    """The last process comes when the others have met; they end their first step when it was refused."""
+    import spmdguard
+    from spmdguard.group.store import connect, find_address
+
+    is_last = int(os.environ["RANK"]) == len(environments) - 1
+    take_environment(environments)
+    if is_last:
+        assert connect(find_address(rank=1), timeout).under("launch", 0, 1).poll(["verdict"], timeout)
+        meet([{}] * (int(os.environ["RANK"]) + 1), timeout)
+    launched = spmdguard.init_process_group("gloo", handshake_timeout=timeout)
+    assert launched.store is not None
+    assert launched.store.under("launch", 0, 1).poll(["late/1"], timeout)
+    spmdguard.sync_should_stop()
+    report(rank=launched.identity.rank)
+    os._exit(0)
