@@ -35,7 +35,7 @@ class _GroupState:
         self.calls: dict[int, int] = {}
         self.num_agreements = 0
         self.pending: Pending | None = None
-        self.pending_number = 0
+        self.pending_own = 0
         self.pending_text = ""
         self.last_true: int | None = None
         self.told = False
@@ -172,17 +172,27 @@ def _read(channel: Channel, agreed: int, number: int) -> bool:
 
 
 def _agree_late(channel: Channel, known: _GroupState, text: str, overlap: bool) -> bool:
-    """Verdict of the agreement begun one call earlier; begin the next, or do it now without ``overlap``."""
-    verdict = False
-    if known.pending is not None:
-        verdict = _finish(channel, known)
-    if verdict:
-        return True
+    """Verdict of the agreement begun one call earlier; begin the next, or do it now without ``overlap``.
+
+    Flat, because it runs once a step, with caches that the step has filled.
+    """
+    pending = known.pending
+    if pending is not None:
+        known.pending = None
+        started_s = state().clock.monotonic()
+        try:
+            agreed = pending.wait()
+        except Exception as exc:
+            raise explain(_NAME, channel, exc, started_s) from exc
+        if agreed != known.pending_own or agreed >= _ASKED:
+            verdict = _read(channel, agreed, known.pending_own % _ASKED)
+            if verdict:
+                return True
     number = known.num_agreements
-    own = number % _ASKED + _ASKED * bool(text)
+    own = known.pending_own = number % _ASKED + _ASKED * bool(text)
     if not overlap:
         return _read(channel, meet(_NAME, channel, lambda: channel.max_int32(own)), number)
-    known.pending_number, known.pending_text = number, text
+    known.pending_text = text
     known.pending = channel.start_max_int32(own)
     return False
 
@@ -190,7 +200,7 @@ def _agree_late(channel: Channel, known: _GroupState, text: str, overlap: bool) 
 def _finish(channel: Channel, known: _GroupState) -> bool:
     pending, known.pending = known.pending, None
     assert pending is not None
-    return _read(channel, meet(_NAME, channel, pending.wait), known.pending_number)
+    return _read(channel, meet(_NAME, channel, pending.wait), known.pending_own % _ASKED)
 
 
 def drain() -> None:
