@@ -73,7 +73,8 @@ class Board:
             raise PermissionError(f"{folder} is not a folder of this user alone")
         self._slot = os.open(folder / f"rank-{rank}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._readers: dict[int, int] = {}
-        self._written_s, self._length, self._checksum = 0.0, 0, 0
+        self._written_s, self._length, self._checksum = time.monotonic(), 0, 0
+        self.beat()
 
     def write(self, payload: bytes) -> None:
         """Replace what this rank says."""

@@ -86,12 +86,18 @@ def _will_say(board: Board, peers: Peers, rank: int) -> bool:
     return standing is not None and standing.state in ("waiting", "raised")
 
 
-def remove_board(board: Board, peers: Peers) -> None:
-    """Leave the node's board; the last rank removes it."""
+def remove_board(board: Board, peers: Peers, num_here: int) -> None:
+    """Leave the node's board; the last of its ``num_here`` ranks removes it.
+
+    Ranks that have not come yet must still find it, with what those before them said. What nobody removes, the
+    watch of a later run does.
+    """
     with contextlib.suppress(OSError):
         board.post(f"bye-{board.rank}", {})
-        others = [rank for rank in board.ranks() if rank != board.rank and not board.has(f"bye-{rank}")]
-        board.close(remove=not any(peers.is_there(rank) for rank in others))
+        ranks = board.ranks()
+        others = [rank for rank in ranks if rank != board.rank and not board.has(f"bye-{rank}")]
+        complete = len(ranks) >= num_here
+        board.close(remove=complete and not any(peers.is_there(rank) for rank in others))
 
 
 def end(cause: Cause) -> NoReturn:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from spmdguard.format import format_exception_line, format_ranks, name_ranks
 from spmdguard.group.link import open_link
 from spmdguard.group.torch_access import default_group
-from spmdguard.group.world import TorchWorld
+from spmdguard.group.world import TorchWorld, find_number
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
 from spmdguard.watch.cause import FAILED, STALLED, Cause
 from spmdguard.watch.leaving import (
@@ -91,13 +91,15 @@ class Watch(threading.Thread):
         rank = self._world.rank()
         self.board = Board(folder, rank)
         self.peers = Peers(self.board, self._termination.reading)
+        world_size = self._world.world_size()
+        self._num_here = min(world_size, find_number(["LOCAL_WORLD_SIZE"], os.environ) or world_size)
         self.reporting = Reporting(
             self.board,
             self.peers,
             Relay(link, self.board),
             self.limits,
             self.settings,
-            self._world.world_size(),
+            world_size,
         )
         self.observer = Observer(
             rank=rank,
@@ -207,7 +209,7 @@ class Watch(threading.Thread):
         acknowledge(self.board, rank)
         self.reporting.stop_linting()
         linger(self.board, self.peers)
-        remove_board(self.board, self.peers)
+        remove_board(self.board, self.peers, self._num_here)
         end(cause)
 
     def _be_terminated(self) -> None:
@@ -223,7 +225,7 @@ class Watch(threading.Thread):
         if cause is not None and not cause.concerns(self.board.rank):
             waited_s = self.observer.waited_s()
             say(describe_for(self.board.rank, cause, self.observer.standing, waited_s))
-        remove_board(self.board, self.peers)
+        remove_board(self.board, self.peers, self._num_here)
         die()
 
     def leave(
@@ -296,7 +298,7 @@ class Watch(threading.Thread):
         self.reporting.stop_linting()
         self.native.close()
         self._termination.close(failing=first is not None)
-        remove_board(self.board, self.peers)
+        remove_board(self.board, self.peers, self._num_here)
 
 
 def _brought_up_to(groups: tuple[GroupNumber, ...], calls: tuple[Call, ...]) -> tuple[GroupNumber, ...]:

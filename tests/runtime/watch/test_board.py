@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from spmdguard.watch.board import MAX_SLOT_BYTES, Board, process_state, remove_left_over
+from spmdguard.watch.leaving import remove_board
 from spmdguard.watch.peers import Peers
 from spmdguard.watch.standing import Standing, to_json
 
@@ -117,6 +118,25 @@ def test_peers_learn_of_an_end_at_once(folder: Path) -> None:
     assert found is not None
     assert (peers.gone, found.state, found.operation) == ({1}, "died", "barrier")
     sleeper.communicate(timeout=60)
+    peers.close()
+
+
+@pytest.mark.parametrize(("num_here", "stays"), [(1, False), (2, True)])
+def test_the_last_rank_removes_the_board(folder: Path, num_here: int, stays: bool) -> None:
+    """Where all ranks of the node have come and gone the folder goes too; one that is still to come finds it."""
+    board = Board(folder, 0)
+    board.post("cause", {"title": "x"})
+    peers = Peers(board)
+    remove_board(board, peers, num_here)
+    peers.close()
+    assert folder.exists() == stays
+
+
+def test_a_rank_that_has_just_come_is_there(folder: Path) -> None:
+    """Before it has said anything a rank already counts as a living process."""
+    first, second = Board(folder, 0), Board(folder, 1)
+    peers = Peers(first)
+    assert (peers.is_there(second.rank), peers.read(1)) == (True, None)
     peers.close()
 
 
