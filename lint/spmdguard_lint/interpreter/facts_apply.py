@@ -128,6 +128,9 @@ def _on_exit_stack(
     return entered[0] if entered else args[0]
 
 
+_TENSORS = ("tensor", "input_tensor", "input")
+
+
 def communicates(
     frame: Frame, fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
 ) -> bool:
@@ -197,6 +200,8 @@ def _emit_op(
         for which in fact.invariant
         if (value := argument(which, args, kwargs)) is not None
     )
+    given = (*args[:2], *(kwargs[name] for name in _TENSORS if name in kwargs))
+    op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
     frame.out.append(op)
 
 

@@ -35,8 +35,9 @@ def exchange(x, y):
 
 ## Known limits
 Operations are compared by name and group. Different buffers of the same operation are the same to this
-rule; roots, reduce operators and shapes that differ between ranks are SPG107. A loop counts as one step,
-so two arms with loops of unequal length are reported only where the lengths are known.
+rule; roots, reduce operators and sizes that differ between ranks are SPG107. On groups whose members are not known,
+arms that make the same calls in another order are reported, other arms with certainty `possible`. A loop
+counts as one step, so two arms with loops of unequal length are reported only where the lengths are known.
 
 ## Fix safety
 No fix: which order is meant cannot be known.

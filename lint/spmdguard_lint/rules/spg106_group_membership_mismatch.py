@@ -2,8 +2,8 @@
 # group-membership-mismatch (SPG106)
 
 ## What it does
-Finds process groups that only some ranks make, groups made of other ranks on each rank, and collectives
-on a group that only some of its members call.
+Finds process groups that only some ranks make, groups made of other ranks on each rank, collectives
+on a group that only some of its members call, and those that only ranks outside the group call.
 
 ## Why is this bad
 `new_group` is called by all ranks of the job, members or not, in the same order: it is how ranks agree on
@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.divergence import variance
-from ..traces.nodes import Op
+from ..traces.nodes import Branch, Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
 from .registry import rule
 from .support import from_divergence, operation_text
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG106", name="group-membership-mismatch", severity="error", status="stable", page=__doc__)
 MAKE = "make the group on every rank, in the same order, and use it only where the rank is a member"
+OTHERS = "call it on the group of the ranks that reach it"
 CALL = "let every member of the group make the call"
 
 
@@ -84,6 +85,43 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             divergence.subgroup = False
             yield from_divergence(RULE, divergence, message, CALL)
     yield from _unequal_groups(analysis)
+    yield from _groups_of_others(analysis)
+
+
+def _groups_of_others(analysis: Analysis) -> Iterable[Finding]:
+    """Operations on a finished group that none of its members reaches, and other ranks do."""
+    for root in analysis.roots:
+        for step in steps(root.tree):
+            op = step.node
+            if not isinstance(op, Op) or op.kind != "collective" or op.group is None:
+                continue
+            if (
+                op.group.tag == "extobj"
+                and op.group.data[2] is not None
+                and _of_others(op.group.data[2], step.path)
+            ):
+                message = f"none of the ranks that reach `{op.text}` is a member of its group"
+                yield finding_at(RULE, op, message, OTHERS, certainty="definite", calls=step.calls)
+
+
+def _of_others(listed: Value, path: Path) -> bool:
+    """Whether only ranks outside a list of members come to the end of a path, in every world that has them."""
+    if not any(isinstance(n, Branch) and rank_dependent(n.condition) for n, _ in path):
+        return False
+    met = False
+    for world, local in ((4, 2), (8, 4)):
+        for rank in range(world):
+            at = Valuation(rank, world, local)
+            members = evaluate(listed, at)
+            if not isinstance(members, (tuple, list, range)) or not all(isinstance(m, int) for m in members):
+                return False
+            if max(members, default=0) >= world:
+                break
+            if reaching(path, at):
+                if rank in members:
+                    return False
+                met = True
+    return met
 
 
 def _unequal_groups(analysis: Analysis) -> Iterable[Finding]:

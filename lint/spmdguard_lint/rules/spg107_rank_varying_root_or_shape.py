@@ -2,7 +2,8 @@
 # rank-varying-root-or-shape (SPG107)
 
 ## What it does
-Finds collectives whose root (`src`, `dst`) or reduce operator differs between the ranks that call it.
+Finds collectives whose root (`src`, `dst`), reduce operator or tensor size differs between the ranks that call
+it, and roots that are a rank within the group where the global rank is asked for.
 
 ## Why is this bad
 A root is an agreement: with `dst=rank` every rank believes that it is the one to receive, and nobody
@@ -42,7 +43,9 @@ def exchange(buffers):
 ## Known limits
 Roots within sub-groups legitimately differ from group to group, and are judged only where a rank names
 itself. A root that a rank computes from its own data, the clock or a random number is of certainty
-`likely`. Shapes are not compared yet.
+`likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
+the rank, and where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
+`unique`).
 
 ## Fix safety
 No fix: only the author knows the root.
@@ -54,7 +57,7 @@ No fix: only the author knows the root.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
@@ -62,14 +65,18 @@ from ..traces.divergence import group_key, variance
 from ..traces.nodes import Branch, Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
 from .registry import rule
-from .support_trees import WORLDS, Path, Step, every_node, finding_at, reaching, steps
+from .support_shapes import unequal
+from .support_trees import WORLDS, Path, Step, every_node, finding_at, members_of, reaching, steps
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
+    from ..traces.nodes import Tree
     from ..values.value import Value
 
 RULE = rule(code="SPG107", name="rank-varying-root-or-shape", severity="error", status="stable", page=__doc__)
 HELP = "every rank must name the same root and the same operator: a constant, or a value shared before"
+SIZES = "share the sizes first and pad to the largest, or gather objects"
+GLOBAL = "translate it with `dist.get_global_rank(group, rank)`, or pass it as `group_src` or `group_dst`"
 _KINDS = ("rank", "group-rank", "time", "random", "order", "data", "filesystem")
 
 
@@ -81,6 +88,71 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         for step in steps(root.tree):
             if isinstance(step.node, Op) and step.node.kind == "collective":
                 yield from _judge(step, step.node)
+                yield from _sizes(step, step.node)
+        yield from _roots_outside(root.tree)
+
+
+def _sizes(step: Step, op: Op) -> Iterable[Finding]:
+    """Tensors of another size on each rank."""
+    found = unequal(op, step.path)
+    if found is None:
+        return
+    certainty, value = found
+    what = "its length depends on this rank's own data" if certainty == "likely" else "its size differs"
+    yield finding_at(
+        RULE,
+        op,
+        f"ranks hand tensors of other sizes to `{op.text}`: {what}",
+        SIZES,
+        certainty=certainty,
+        taints=variance(value.taint)[:2],
+        calls=step.calls,
+    )
+
+
+def _roots_outside(tree: Tree) -> Iterable[Finding]:
+    """Roots that are no global rank of a member: ranks within the group, and ranks of others."""
+    leaders: set[tuple[object, object]] = set()
+    for step in steps(tree):
+        node = step.node
+        if isinstance(node, Branch):
+            leaders.update(_compared(node.condition))
+        if not isinstance(node, Op) or node.root is None or node.group is None or group_key(node) is None:
+            continue
+        if (node.group.key, node.root.key) in leaders:
+            message = f"the root of `{node.text}` is a rank within the group, and a global rank is asked for"
+            yield finding_at(RULE, node, message, GLOBAL, calls=step.calls)
+        elif _is_outside(node.root, node.group, step.path):
+            message = f"the root of `{node.text}` is no member of the group"
+            yield finding_at(RULE, node, message, GLOBAL, certainty="definite", calls=step.calls)
+
+
+def _is_outside(root: Value, group: Value, path: Path) -> bool:
+    """Whether members that come to the end of a path name a root outside their group, which is known."""
+    for world, local in ((4, 2), (8, 4)):
+        for rank in range(world):
+            at = Valuation(rank, world, local)
+            members, named = members_of(group, at), evaluate(root, at)
+            if members is None or not isinstance(named, int):
+                return False
+            inside = max(members, default=0) < world and rank in members
+            if inside and reaching(path, at) and named not in members:
+                return True
+    return False
+
+
+def _compared(condition: Value) -> Iterator[tuple[object, object]]:
+    """The pairs (group, what its own rank is compared with) of a condition; numbers written down do not count."""
+    if condition.tag != "expr":
+        return
+    operator, operands = condition.data
+    if operator in ("==", "!="):
+        for mine, other in (operands, operands[::-1]):
+            if mine.tag == "group_rank" and other.tag != "const":
+                yield mine.data[0].key, other.key
+    elif operator in ("and", "or", "not"):
+        for operand in operands:
+            yield from _compared(operand)
 
 
 def _judge(step: Step, op: Op) -> Iterable[Finding]:

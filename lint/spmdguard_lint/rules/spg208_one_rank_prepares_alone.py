@@ -2,9 +2,8 @@
 # one-rank-prepares-alone (SPG208)
 
 ## What it does
-Finds downloads, the unpacking of archives, programs that must succeed, requests to a server and runs of an
-experiment tracker, which one rank starts while the others go to the next collective, with nothing that tells
-them of a failure.
+Finds downloads, the unpacking of archives, programs that must succeed and runs of an experiment tracker, which
+one rank starts while the others go to the next collective, with nothing that tells them of a failure.
 
 ## Why is this bad
 Such calls fail. The rank that makes them raises and leaves; the others are in the barrier already, and stay
@@ -44,9 +43,9 @@ def fetch(url, path):
 ```
 
 ## Known limits
-Files that one rank reads or writes on its own disk are SPG201, and so are requests to a server where the next
-collective is one that the training hides (a forward, a backward). A call is known for a download by its name
-where its object is unknown.
+Files that one rank reads or writes on its own disk are SPG201, and so is a tracker's run where the next
+collective is one that the training hides (a forward, a backward). Other requests to a server are of certainty
+`possible`. A call is known for a download by its name where its object is unknown.
 
 ## Fix safety
 No fix.
@@ -101,7 +100,8 @@ class _Preparations(Walk):
             if isinstance(state, Node) and counts(node) and not guarded_by_rank(where):
                 self._report(state, node)
             return "" if counts(node) else state
-        if state != "" or not fetches(node) or not guarded_by_rank(where) or cared_for(where):
+        known = state != "" and (asks(node) or not asks(state))
+        if known or not fetches(node) or not guarded_by_rank(where) or cared_for(where):
             return state
         self.ways.setdefault(node, where)
         return node
@@ -129,7 +129,13 @@ class _Preparations(Walk):
             ],
             diverging=(f"{text}  # raises, leaves",),
             others=(f"{operation.text}  # waits",),
+            certainty="possible" if asks(called) else "likely",
         )
+
+
+def asks(node: object) -> bool:
+    """Whether a call is a request to a server: one of many, as a rule, that the code trusts."""
+    return isinstance(node, Event) and node.name == "network"
 
 
 def must_succeed(node: Event) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding, Location, RuleInfo, Site, TrailStep
-from ..traces.judged import variance
+from ..traces.judged import group_key, variance
+from ..traces.nodes import Branch, Op
+from ..traces.terms import subtrees
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence
+    from ..traces.nodes import Tree
     from ..values.value import Place, Taint, Value
 
 _REASONS = {
@@ -66,7 +69,7 @@ def from_divergence(
     """A finding at the divergence's place."""
     sure: Certainty = certainty or divergence.certainty  # type: ignore[assignment]
     by_rank = divergence.subgroup and divergence.kind in ("rank", "group-rank")
-    if by_rank and sure != "possible" and not within_group(divergence) and not rounds_part(divergence):
+    if by_rank and sure != "possible" and not telling_on_group(divergence):
         sure = "possible"
     return Finding(
         code=rule.code,
@@ -91,6 +94,31 @@ def varying_conjuncts(divergence: Divergence) -> Iterator[tuple[str, Site]]:
         for index, operand in enumerate(operands):
             if variance(operand.taint):
                 yield f"varying of {len(operands)} {index}", site(divergence.condition_place)
+
+
+def telling_on_group(divergence: Divergence) -> bool:
+    """Whether it can be told, of a group with unknown members, that these part among themselves."""
+    return within_group(divergence) or rounds_part(divergence) or swapped(divergence)
+
+
+def swapped(divergence: Divergence) -> bool:
+    """Whether both arms make the same calls on the same groups, in another order: no membership explains that."""
+    node = divergence.node
+    if divergence.shape != "order" or not isinstance(node, Branch):
+        return False
+    first, second = _calls_in(node.then), _calls_in(node.orelse)
+    return first != second and len(first) > 1 and sorted(first, key=repr) == sorted(second, key=repr)
+
+
+def _calls_in(arm: Tree) -> list[tuple[str, Hashable]]:
+    """The operations of an arm, with their groups."""
+    found: list[tuple[str, Hashable]] = []
+    for node in arm:
+        if isinstance(node, Op) and node.kind != "point-to-point":
+            found.append((node.name, group_key(node)))
+        for child in subtrees(node):
+            found.extend(_calls_in(child))
+    return found
 
 
 def within_group(divergence: Divergence) -> bool:

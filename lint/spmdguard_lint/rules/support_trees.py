@@ -14,8 +14,8 @@ from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
 from ..traces.nodes import Branch, Call, Loop, Node, Op, Region, Tree, Try, Yielded
 from ..traces.terms import subtrees
-from ..values.evaluate import Valuation, truth
-from ..values.value import Taint
+from ..values.evaluate import Valuation, evaluate, truth
+from ..values.value import Taint, Value
 from .support import site, source_text
 
 if TYPE_CHECKING:
@@ -97,6 +97,19 @@ def reaching(path: Path, at: Valuation) -> bool:
             if known is not None and known is not (part == "then"):
                 return False
     return True
+
+
+def members_of(group: Value, at: Valuation) -> tuple[int, ...] | None:
+    """The global ranks of the group that a rank holds, where the list that made it is known."""
+    if group.tag == "ite":
+        chosen = truth(group.data[0], at)
+        return None if chosen is None else members_of(group.data[1 if chosen else 2], at)
+    if group.tag != "extobj" or group.data[2] is None:
+        return None
+    members = evaluate(group.data[2], at)
+    if not isinstance(members, (tuple, list, range)) or not all(isinstance(m, int) for m in members):
+        return None
+    return tuple(members)
 
 
 def shown(step: Step) -> Node:

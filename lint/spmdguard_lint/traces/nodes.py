@@ -34,11 +34,23 @@ class Op(Node):
     """A communication call: ``name`` and ``group`` identify it in the collective trace.
 
     ``kind`` is "collective", "lifecycle", "point-to-point" or "request" (a flag that asks the trainer for
-    something that all ranks do); all but "point-to-point" count in a trace.
-    ``implicit`` says that the call hides the collective (a DDP forward, ``backward()``).
+    something that all ranks do); all but "point-to-point" count in a trace. ``tensors`` are the expressions that
+    its first arguments are made of. ``implicit`` says that the call hides the collective (a DDP forward,
+    ``backward()``).
     """
 
-    __slots__ = ("certainty", "group", "handle", "implicit", "invariant", "kind", "name", "root", "text")
+    __slots__ = (
+        "certainty",
+        "group",
+        "handle",
+        "implicit",
+        "invariant",
+        "kind",
+        "name",
+        "root",
+        "tensors",
+        "text",
+    )
 
     def __init__(
         self,
@@ -61,6 +73,7 @@ class Op(Node):
         self.root = root
         self.handle = False
         self.invariant: tuple[Value, ...] = ()
+        self.tensors: tuple[Value, ...] = ()
         self.certainty = certainty
 
 

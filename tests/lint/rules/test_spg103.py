@@ -96,3 +96,46 @@ def test_known_miss_shapes() -> None:
         """,
         *ARMS,
     )
+
+
+def test_swapped_calls_on_groups_of_unknown_members() -> None:
+    """The same calls on the same groups in another order in each arm: no membership explains that."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def two_groups(x, y, tensor_group, data_group):
+            if dist.get_rank() % 2 == 0:
+                dist.all_reduce(x, group=tensor_group)  # SPG103
+                dist.broadcast(y, 0, group=data_group)
+            else:
+                dist.broadcast(y, 0, group=data_group)
+                dist.all_reduce(x, group=tensor_group)
+
+        class Exchange:
+            def __init__(self, mesh):
+                self.rows = mesh["rows"].get_group()
+                self.columns = mesh["columns"].get_group()
+
+            def sum(self, x):
+                dist.all_reduce(x, group=self.rows)
+
+            def share(self, x):
+                dist.broadcast(x, 0, group=self.columns)
+
+            def step(self, x):
+                if dist.get_rank() == 0:
+                    self.sum(x)  # SPG103
+                    self.share(x)
+                else:
+                    self.share(x)
+                    self.sum(x)
+
+        def one_arm_more(x, y, tensor_group, data_group):
+            if dist.get_rank() in (0, 1):
+                dist.all_reduce(x, group=tensor_group)
+            else:
+                dist.broadcast(y, 0, group=data_group)
+        """,
+        "SPG103",
+    )

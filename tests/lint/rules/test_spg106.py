@@ -146,3 +146,42 @@ def test_members_by_a_comprehension() -> None:
         "SPG106",
         "SPG401",
     )
+
+
+def test_groups_of_others() -> None:
+    """Only ranks outside a group reach a call on it; calls by members, guarded or not, are right."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def exchange(x):
+            first, second = dist.new_group([0, 1]), dist.new_group([2, 3])
+            if dist.get_rank() < 2:
+                dist.broadcast(x, 2, group=second)  # SPG106
+            else:
+                dist.all_reduce(x, group=second)
+
+        class Roles:
+            def __init__(self):
+                self.rank = dist.get_rank()
+                self.learners = dist.new_group([2, 3])
+
+            @property
+            def acts(self):
+                return self.rank < 2
+
+        def step(x):
+            roles = Roles()
+            if roles.acts:
+                dist.all_reduce(x, group=roles.learners)  # SPG106
+
+        def right(x):
+            first, second = dist.new_group([0, 1]), dist.new_group([2, 3])
+            if dist.get_rank() < 2:
+                dist.all_reduce(x, group=first)
+            else:
+                dist.all_reduce(x, group=second)
+            dist.all_reduce(x, group=first if dist.get_rank() in (0, 1) else second)
+        """,
+        "SPG106",
+    )

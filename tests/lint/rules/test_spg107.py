@@ -82,15 +82,115 @@ def test_shared_roots_are_silent() -> None:
     )
 
 
-def test_known_miss_shapes() -> None:
-    """Tensors whose size depends on the rank are not compared."""
+def test_tensors_of_other_sizes() -> None:
+    """Arms that write down other sizes, sizes from the rank, and elements of own data that meet a test."""
     assert agree(
         """
         import torch
         import torch.distributed as dist
 
-        def sizes():
-            dist.all_reduce(torch.zeros(dist.get_rank() + 1))
+        def by_arm():
+            if dist.get_rank() == 0:
+                x = torch.zeros(3, 4)
+            else:
+                x = torch.zeros(1)
+            dist.broadcast(x, 0)  # SPG107
+
+        def by_rank():
+            dist.all_reduce(torch.ones(dist.get_rank() + 1))  # SPG107
+
+        def kept(boxes, scores):
+            mask = scores > 0.5
+            return boxes[mask], scores[mask]
+
+        def by_data(model, loader):
+            for images in loader:
+                boxes, scores = model(images)
+                chosen, _ = kept(boxes, scores)
+                out = [torch.zeros_like(chosen) for _ in range(dist.get_world_size())]
+                dist.all_gather(out, chosen.contiguous())  # SPG107
+                dist.all_reduce(torch.nonzero(scores))  # SPG107
+                dist.all_reduce(scores.unique())  # SPG107
         """,
-        *ROOTS,
+        "SPG107",
+    )
+
+
+def test_tensors_of_one_size() -> None:
+    """Equal sizes in other words, padded tensors, totals of chosen elements, and masks that all ranks share."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def by_arm(width):
+            if dist.get_rank() == 0:
+                x = torch.ones(2, 6)
+                y = torch.ones(width)
+            else:
+                x = torch.zeros(12)
+                y = torch.empty(width)
+            dist.broadcast(x, 0)
+            dist.broadcast(y, 0)
+
+        def padded(model, loader):
+            for images in loader:
+                scores = model(images)
+                rows = scores[scores > 0.5]
+                size = torch.tensor([len(rows)])
+                sizes = [torch.zeros_like(size) for _ in range(dist.get_world_size())]
+                dist.all_gather(sizes, size)
+                full = rows.new_zeros(int(torch.stack(sizes).max()))
+                full[: len(rows)] = rows
+                dist.all_gather([torch.zeros_like(full) for _ in sizes], full)
+
+        def totals(model, loader):
+            for images in loader:
+                scores = model(images)
+                dist.all_reduce(scores[scores > 0.5].sum())
+                dist.all_reduce((scores > 0.5).float())
+
+        def shared(weights, threshold):
+            dist.all_reduce(weights[weights > threshold])
+        """,
+        "SPG107",
+    )
+
+
+def test_roots_within_a_group() -> None:
+    """A rank within the group, or of another group, where the global rank of a member is asked for."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def on_leader(group, leader, fn):
+            result = [None]
+            if dist.get_rank(group) == leader:
+                result[0] = fn()
+            dist.broadcast_object_list(result, src=leader, group=group)  # SPG107
+
+        def halves(x):
+            first, second = dist.new_group([0, 1]), dist.new_group([2, 3])
+            mine = first if dist.get_rank() < 2 else second
+            dist.broadcast(x, src=0, group=mine)  # SPG107
+
+        def translated(group, leader, fn):
+            result = [None]
+            if dist.get_rank(group) == leader:
+                result[0] = fn()
+            dist.broadcast_object_list(result, src=dist.get_global_rank(group, leader), group=group)
+
+        def own_halves(x):
+            first, second = dist.new_group([0, 1]), dist.new_group([2, 3])
+            if dist.get_rank() < 2:
+                dist.broadcast(x, src=0, group=first)
+            else:
+                dist.broadcast(x, src=2, group=second)
+
+        def everyone(leader, x):
+            if dist.get_rank() == leader:
+                x.fill_(1)
+            dist.broadcast(x, src=leader)
+        """,
+        "SPG107",
     )

@@ -153,7 +153,7 @@ def test_catch_around_everything() -> None:
 
 
 def test_servers_asked_by_one_rank() -> None:
-    """A tracker's run or a request that one rank starts, and a barrier behind; told, or far behind, it is silent."""
+    """A tracker's run that one rank starts, and a barrier behind; told, far behind, or a mere request, it is silent."""
     assert agree(
         """
         import mlflow
@@ -170,8 +170,14 @@ def test_servers_asked_by_one_rank() -> None:
 
         def asked(url, x):
             if dist.get_rank() == 0:
-                requests.post(url, json={"state": "started"})  # SPG208
+                requests.post(url, json={"state": "started"})
             dist.all_reduce(x)
+
+        def asked_and_tracked(url):
+            if dist.get_rank() == 0:
+                requests.post(url, json={"state": "started"})
+                wandb.init(project="p")  # SPG208
+            dist.barrier()
 
         class Run:
             def start(self):

@@ -1,0 +1,144 @@
+"""Shapes of the tensors that ranks hand to one collective: whether they can be told to differ.
+
+Terminology: the *dimensions* of a tensor are what the call that made it says of them, for one rank; an unknown
+one is None. A tensor is *filtered* when its length is the number of elements that meet a test of this rank's own
+data (``x[mask]``, ``nonzero``, ``unique``). Operations that keep the shape are looked through.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..model import Certainty
+from ..traces.nodes import Op
+from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
+from .support_trees import WORLDS, Path, reaching
+
+if TYPE_CHECKING:
+    from ..values.value import Value
+
+ALIKE = frozenset(
+    {"all_reduce", "all_gather", "all_gather_into_tensor", "broadcast", "reduce", "gather", "reduce_scatter"}
+)
+_KEEPING = frozenset(
+    {
+        "contiguous",
+        "cuda",
+        "cpu",
+        "to",
+        "type",
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "long",
+        "int",
+        "bool",
+        "byte",
+    }
+    | {
+        "detach",
+        "clone",
+        "pin_memory",
+        "requires_grad_",
+        "flatten",
+        "squeeze",
+        "unsqueeze",
+        "view",
+        "reshape",
+    }
+    | {"sigmoid", "relu", "tanh", "abs", "neg", "exp", "log"}
+)
+_MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
+_FILTERS = frozenset({"masked_select", "nonzero", "unique", "unique_consecutive", "argwhere"})
+_TESTS = frozenset({"<", "<=", ">", ">=", "==", "!=", "invert", "&", "|", "^"})
+_TESTING = frozenset({"bool", "isnan", "isfinite", "isinf", "eq", "ne", "gt", "lt", "ge", "le", "isin"})
+Dimensions = tuple[Any, ...]
+
+
+def unequal(op: Op, path: Path) -> tuple[Certainty, Value] | None:
+    """How sure it is that ranks hand tensors of other sizes to an operation, and the tensor."""
+    if op.name not in ALIKE:
+        return None
+    for value in op.tensors:
+        if filtered(value):
+            return "likely", value
+        if rank_dependent(value) and _differ(value, path):
+            return "definite", value
+    return None
+
+
+def filtered(value: Value) -> bool:
+    """Whether a tensor's length is how many elements of this rank's own data meet a test."""
+    value = _shaped(value)
+    if value.tag != "expr":
+        return False
+    operator, operands = value.data
+    if not any(t.kind in ("data", "random") for operand in operands for t in operand.taint):
+        return False
+    name = _called(operator)
+    if name in _FILTERS or (name == "where" and len(operands) == 1):
+        return True
+    return operator == "getitem" and _is_test(operands[1])
+
+
+def _is_test(index: Value) -> bool:
+    if index.tag != "expr":
+        return False
+    operator, operands = index.data
+    if operator in ("invert", "&", "|", "^"):
+        return any(_is_test(operand) for operand in operands)
+    return operator in _TESTS or _called(operator) in _TESTING
+
+
+def _shaped(value: Value) -> Value:
+    """The value whose length another has that only some operations changed."""
+    while value.tag == "expr" and value.data[1] and _called(value.data[0]) in _KEEPING:
+        value = value.data[1][0]
+    return value
+
+
+def _called(operator: object) -> str:
+    """The last part of the name of a call; "" for other expressions."""
+    text = str(operator)
+    return text.rpartition(".")[2].removeprefix("call:") if text.startswith("call:") else ""
+
+
+def _differ(value: Value, path: Path) -> bool:
+    for world, local in WORLDS:
+        seen: list[Dimensions] = []
+        for rank in range(world):
+            at = Valuation(rank, world, local)
+            if reaching(path, at) and (size := dimensions(value, at)) is not None:
+                if any(_unlike(size, other) for other in seen):
+                    return True
+                seen.append(size)
+    return False
+
+
+def dimensions(value: Value, at: Valuation) -> Dimensions | None:
+    """The dimensions of a tensor on one rank, as far as the call that made it says them."""
+    value = _shaped(value)
+    if value.tag == "ite":
+        chosen = truth(value.data[0], at)
+        return None if chosen is None else dimensions(value.data[1 if chosen else 2], at)
+    if value.tag != "expr" or _called(value.data[0]) not in _MADE:
+        return None
+    operands = value.data[1][:1] if _called(value.data[0]) == "full" else value.data[1]
+    if len(operands) == 1 and operands[0].tag == "tuple":
+        operands = operands[0].data
+    elif len(operands) == 1 and evaluate(operands[0], at) is UNKNOWN:
+        return None  # one number, or a sequence of them
+    sizes = [evaluate(operand, at) for operand in operands]
+    if any(isinstance(size, (bool, str, float)) for size in sizes):
+        return None
+    return tuple(None if size is UNKNOWN else size for size in sizes)
+
+
+def _unlike(first: Dimensions, second: Dimensions) -> bool:
+    if None not in first and None not in second:
+        return math.prod(first) != math.prod(second)
+    return len(first) == len(second) and any(
+        a is not None and b is not None and a != b for a, b in zip(first, second, strict=True)
+    )
