@@ -38,7 +38,7 @@ from spmdguard.watch.settings import Settings
 from spmdguard.watch.standing import Call, GroupNumber, Standing, State, to_json
 from spmdguard.watch.terminating import Termination, die
 
-TICK_S = 0.25
+TICK_S = 0.4
 _JOIN_TICK_S = 0.02
 _JOIN_TIMEOUT_S = 1.5
 ALERT_TICK_S = 0.1
@@ -114,7 +114,8 @@ class Watch(threading.Thread):
         return True
 
     def _tick_s(self) -> float:
-        return ALERT_TICK_S if self.observer.stood_s() > _ALERT_AFTER_S else TICK_S
+        alert = self.observer.stood_s() > _ALERT_AFTER_S or self.board.has("cause")
+        return ALERT_TICK_S if alert else TICK_S
 
     def _tick(self) -> None:
         self.native.arm()
