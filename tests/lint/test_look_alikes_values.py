@@ -392,3 +392,32 @@ def test_vote_through_a_wrapper_with_stars() -> None:
         """,
         "SPG102",
     )
+
+
+def test_table_gathered_by_an_unknown_backend() -> None:
+    """What a backend gathers into a tensor that it gets by keyword is the same on every rank; what it got is not."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        from here import backend
+
+        def check(size):
+            own = torch.tensor([dist.get_rank() * size])
+            table = torch.empty(4)
+            backend.all_gather_into_tensor(output_tensor=table, input_tensor=own)
+            if table.sum() > 3:
+                raise ValueError(table)
+            dist.barrier()
+
+        def check_own(size):
+            own = torch.tensor([dist.get_rank() * size])
+            table = torch.empty(4)
+            backend.all_gather_into_tensor(output_tensor=table, input_tensor=own)
+            if own.sum() > 3:
+                raise ValueError(own)  # SPG205
+            dist.barrier()
+        """,
+        "SPG205",
+    )
