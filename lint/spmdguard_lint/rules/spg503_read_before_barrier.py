@@ -2,7 +2,8 @@
 # read-before-barrier (SPG503)
 
 ## What it does
-Finds files and folders that one rank makes and another rank uses, with no collective in between.
+Finds files and folders that one rank makes and another rank uses, with no collective in between; and those that
+one rank removes or renames while others may still be at them.
 
 ## Why is this bad
 Nothing orders the two: the other rank may come first, and finds no folder, or half a file. On one machine the
@@ -58,7 +59,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import READS, WRITES, Access, chain, components, inside, polls, shared
+from ..traces.files import RANKS, READS, WRITES, Access, chain, components, inside, polls, shared
 from ..traces.nodes import Branch, Call, Jump, Try
 from ..traces.paths import catches_all
 from .support_events import finding, reading
@@ -69,13 +70,44 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG503", name="read-before-barrier", severity="warning", status="stable", page=__doc__)
 
+_PATHS = ("const", "expr", "sym", "extobj")
+
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report uses of what another rank makes, where no collective orders the two."""
     for root in reading(analysis):
         events = root.contents.events
-        if root.contents.by_rank and events & (WRITES | {"open"}) and len(events) > 1:
+        if root.contents.by_rank and events & (WRITES | {"open", "remove"}) and len(events) > 1:
             yield from _races(root)
+            yield from _taken_away(root)
+
+
+def _taken_away(root: Root) -> Iterator[Finding]:
+    """What one rank removes or renames, while others may not have read or written it yet."""
+    found = root.accesses
+    for taker in found:
+        if taker.kind not in ("remove", "rename") or not 0 < len(taker.ranks) < len(RANKS):
+            continue
+        taken = [components(v) for v in taker.values[:1] if shared(v) and v.tag in _PATHS]
+        for use in found:
+            before = use.index < taker.index and use.kind in READS | {"write"}
+            if not before or not any(inside(path, used) for path in taken for used in use.paths):
+                continue
+            others = use.ranks - taker.ranks
+            racing = any(use.phases[o] & taker.phases[rank] for o in others for rank in taker.ranks)
+            if racing and not polls(use.where) and not expects_absence(use):
+                taking, using = taker.node.text, use.node.text
+                yield finding(
+                    RULE,
+                    taker.node,
+                    f"`{taking}` may come before `{using}` of another rank: no collective stands between them",
+                    "put a barrier, or the agreement on errors, before the file is taken away",
+                    steps=[(use.node.place, f"`{using}` runs on other ranks too")],
+                    where=taker.where,
+                    diverging=(taking,),
+                    others=(f"{using}  # may come later",),
+                )
+                break
 
 
 def _races(root: Root) -> Iterator[Finding]:
@@ -141,9 +173,7 @@ def made(access: Access) -> list[tuple[object, ...]]:
     return [
         path
         for value in values
-        if shared(value)
-        and value.tag in ("const", "expr", "sym", "extobj")
-        and plausible(path := components(value))
+        if shared(value) and value.tag in _PATHS and plausible(path := components(value))
     ]
 
 

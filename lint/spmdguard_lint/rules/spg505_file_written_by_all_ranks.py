@@ -2,7 +2,8 @@
 # file-written-by-all-ranks (SPG505)
 
 ## What it does
-Finds one file or folder that every rank writes, renames or removes.
+Finds one file or folder that every rank writes, renames or removes, and folders that every rank makes without
+`exist_ok`.
 
 ## Why is this bad
 The ranks do it at the same time. A checkpoint written by several processes is a mixture of their bytes; of
@@ -92,6 +93,48 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         contents = root.contents
         if contents.events & {"write", "rename", "remove", "open"} and (contents.by_rank or contents.ops):
             yield from _shared_changes(root)
+        if "mkdir" in contents.events and (contents.by_rank or contents.ops):
+            yield from _folders(root)
+
+
+def _folders(root: Root) -> Iterator[Finding]:
+    """Folders that every rank makes, though all but the first find them there."""
+    found = root.accesses
+    for access in found:
+        value = access.values[0] if access.values else None
+        if access.kind != "mkdir" or len(access.ranks) < 4 or value is None or tolerant(access):
+            continue
+        if value.taint or not shared(value) or not access.node.call.endswith(("mkdir", "makedirs")):
+            continue
+        constant = constant_path(value) and communicates(root, access)
+        if constant or treated_as_common(value, access, found):
+            yield finding(
+                RULE,
+                access.node,
+                f"every rank makes the same folder in `{access.node.text}`, and all but the first may raise",
+                "pass `exist_ok=True`, or let one rank make it, with a barrier behind",
+                where=access.where,
+            )
+
+
+def tolerant(access: Access) -> bool:
+    """Whether a folder may be there already, or one rank alone, or a handler, sees to it."""
+    allowed = access.node.keywords.get("exist_ok")
+    if allowed is not None and not (allowed.tag == "const" and not allowed.data[0]):
+        return True
+    return "exist_ok" in access.node.text or not alone(access)
+
+
+def alone(access: Access) -> bool:
+    """Whether nothing around an access picks a rank, tolerates that another was first, or defers."""
+    for w in chain(access.where):
+        if isinstance(w.node, Branch) and any(word in w.node.text.lower() for word in _GUARDS):
+            return False
+        if isinstance(w.node, Region) and w.node.kind == "deferred":
+            return False
+        if isinstance(w.node, Try) and w.part == "body" and w.node.handlers:
+            return False
+    return True
 
 
 def _shared_changes(root: Root) -> Iterator[Finding]:
@@ -139,14 +182,7 @@ def unguarded(access: Access) -> bool:
         return False
     if appends(node) or in_open_file(node) or "exists" in node.text:
         return False
-    for w in chain(access.where):
-        if isinstance(w.node, Branch) and any(word in w.node.text.lower() for word in _GUARDS):
-            return False
-        if isinstance(w.node, Region) and w.node.kind == "deferred":
-            return False
-        if isinstance(w.node, Try) and w.part == "body" and w.node.handlers:
-            return False
-    return True
+    return alone(access)
 
 
 def changed_path(access: Access) -> Value | None:
@@ -185,7 +221,7 @@ def constant_path(value: Value) -> bool:
 def treated_as_common(value: Value, access: Access, found: list[Access]) -> bool:
     """Whether the ranks share the folder: one rank alone writes in it, or each its own file."""
     path = components(value)
-    folder = path if access.kind in ("rename", "remove") else path[:-1]
+    folder = path if access.kind in ("rename", "remove", "mkdir") else path[:-1]
     if not folder:
         return False
     for other in found:

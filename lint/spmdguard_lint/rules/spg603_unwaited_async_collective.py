@@ -37,9 +37,9 @@ def exchange(mine, theirs, peer):
 
 ## Known limits
 `async_op` counts where it is written as `True`; a switch in a variable is left alone.
-Judged inside one function: a handle that is returned, stored in an attribute or passed on is taken to be
-waited for elsewhere. Buffers are followed by name, in the statements between start and wait of the same
-block.
+Judged inside one function: a handle that is stored in an attribute or passed on is taken to be waited for
+elsewhere. A returned one is followed to the callers in the same file, by the function's name. Buffers are
+followed by name, in the statements between start and wait of the same block.
 
 ## Fix safety
 No fix: where the wait belongs decides what overlaps with what.
@@ -60,6 +60,7 @@ from ..model import Finding
 from ..traces.nodes import Op
 from ..values.value import Place
 from .registry import rule
+from .support_handles import dropped, handing_on
 from .support_trees import finding_at, steps
 
 if TYPE_CHECKING:
@@ -87,9 +88,18 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if filename in modules:
             tree = modules[filename].tree
             ends = _synchronised(tree)
-            yield from _in_scope(
-                tree, {k: op for k, op in starts.items() if not any(k[0] in r for r in ends)}
-            )
+            left = {k: op for k, op in starts.items() if not any(k[0] in r for r in ends)}
+            yield from _in_scope(tree, left)
+            yield from _handed_on(tree, left)
+
+
+def _handed_on(tree: ast.AST, starts: Starts) -> Iterator[Finding]:
+    """Calls of functions that give a handle back, where nobody takes it."""
+    handing = handing_on(tree, lambda value: _started(value, starts))
+    if handing:
+        for call, op in dropped(tree, handing, _reads):
+            text = f"`{ast.unparse(call)}` gives back the handle of `{op.text}`, and nothing waits for it"
+            yield _finding(op, call, text)
 
 
 def _synchronised(tree: ast.AST) -> list[range]:

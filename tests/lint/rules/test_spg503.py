@@ -237,3 +237,61 @@ def test_miss_two_names() -> None:
         """,
         "SPG503",
     )
+
+
+def test_taken_away_while_others_may_read() -> None:
+    """A folder that one rank removes or renames right after all have read or written in it."""
+    assert agree(
+        """
+        import os
+        import shutil
+        import torch
+        import torch.distributed as dist
+
+        def removed(folder, model):
+            dist.barrier()
+            model.load_state_dict(torch.load(folder / "common.pt"))
+            if dist.get_rank() == 0:
+                shutil.rmtree(folder)  # SPG503
+
+        def renamed(partial, final, shard):
+            torch.save(shard, os.path.join(partial, f"shard-{dist.get_rank()}.pt"))
+            if dist.get_rank() == 0:
+                os.rename(partial, final)  # SPG503
+            dist.barrier()
+        """,
+        "SPG503",
+    )
+
+
+def test_taken_away_when_nobody_needs_it() -> None:
+    """Behind a barrier, by the rank that alone has read it, or another folder."""
+    assert agree(
+        """
+        import os
+        import shutil
+        import torch
+        import torch.distributed as dist
+
+        def removed(folder, model):
+            model.load_state_dict(torch.load(folder / "common.pt"))
+            dist.barrier()
+            if dist.get_rank() == 0:
+                shutil.rmtree(folder)
+
+        def alone(path):
+            text = None
+            if dist.get_rank() == 0:
+                with open(path) as f:
+                    text = f.read()
+                os.remove(path)
+            dist.barrier()
+            return text
+
+        def another(folder, old, model):
+            model.load_state_dict(torch.load(folder / "common.pt"))
+            if dist.get_rank() == 0:
+                shutil.rmtree(old)
+        """,
+        "SPG503",
+    )

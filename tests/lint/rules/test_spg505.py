@@ -201,3 +201,69 @@ def test_miss_parameter() -> None:
         """,
         "SPG505",
     )
+
+
+def test_folders_made_by_every_rank() -> None:
+    """A test for the folder and then its making, on every rank, with a written path or one used in common."""
+    assert agree(
+        """
+        import os
+        from pathlib import Path
+        import torch
+        import torch.distributed as dist
+
+        class Task:
+            def prepare(self):
+                if not os.path.exists(self.out):
+                    os.makedirs(self.out)  # SPG505
+
+            def run(self, x):
+                self.prepare()
+                dist.all_reduce(x)
+                torch.save(x, os.path.join(self.out, f"{dist.get_rank()}.pt"))
+
+        def by_name(x):
+            if not os.path.isdir("logs/run"):
+                os.mkdir("logs/run")  # SPG505
+            dist.all_reduce(x)
+
+        def by_path(x):
+            Path("logs/run").mkdir(parents=True)  # SPG505
+            dist.all_reduce(x)
+        """,
+        "SPG505",
+    )
+
+
+def test_folders_made_with_care() -> None:
+    """`exist_ok`, one rank, a folder of each rank's own, and a handler for the folder that is there."""
+    assert agree(
+        """
+        import os
+        from pathlib import Path
+        import torch.distributed as dist
+
+        def allowed(x, again):
+            os.makedirs("logs/run", exist_ok=True)
+            Path("logs/run").mkdir(parents=True, exist_ok=True)
+            os.makedirs("logs/run", exist_ok=again)
+            dist.all_reduce(x)
+
+        def by_one(x):
+            if dist.get_rank() == 0:
+                os.makedirs("logs/run")
+            dist.barrier()
+
+        def own(x):
+            os.makedirs(f"logs/{dist.get_rank()}")
+            dist.all_reduce(x)
+
+        def handled(x):
+            try:
+                os.mkdir("logs/run")
+            except FileExistsError:
+                pass
+            dist.all_reduce(x)
+        """,
+        "SPG505",
+    )

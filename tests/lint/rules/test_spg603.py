@@ -149,3 +149,49 @@ def test_known_miss_other_names() -> None:
         """,
         "SPG603",
     )
+
+
+def test_handles_handed_on_and_dropped() -> None:
+    """A function that returns its handle, alone or in a tuple, and callers that let it go; others wait for it."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def start(x, group=None):
+            work = dist.all_reduce(x, group=group, async_op=True)
+            return x, work
+
+        def begin(x):
+            return dist.all_reduce(x, async_op=True)
+
+        def finished(x):
+            work = dist.all_reduce(x, async_op=True)
+            work.wait()
+            return x, work
+
+        class Layer:
+            def gather(self, out, x):
+                work = dist.all_gather_into_tensor(out, x, async_op=True)
+                return out, work
+
+            def forward(self, out, x):
+                full, _ = self.gather(out, x)  # SPG603
+                return full
+
+            def right(self, out, x):
+                full, work = self.gather(out, x)
+                work.wait()
+                return full
+
+        def callers(x):
+            y, _ = start(x)  # SPG603
+            begin(x)  # SPG603
+            z, handle = start(x)
+            handle.wait()
+            kept = begin(x)
+            kept.wait()
+            a, _ = finished(x)
+            return y, z, a
+        """,
+        "SPG603",
+    )
