@@ -27,6 +27,7 @@ from spmdguard.watch.standing import Standing
 _SETTLE_S = 0.4
 _ANSWER_S = 0.6
 _SILENT_S = 0.6
+_SHORT_HINT_S = 0.3  # where a rank is gone its partners should leave at once; the linter began with the run
 _HASTY_HINT_S = 0.05
 _MAX_REASON = 300
 
@@ -153,6 +154,7 @@ class Reporting:
         if not self.alone:
             with contextlib.suppress(LinkLost):
                 standings += self._relay.gather(_ANSWER_S)
+        at_limit = call.get("limit_s") is not None
         limit_s = _number(call.get("limit_s"), limit_for(self._limits, standings))
         if not stands_still(standings, self._world_size, limit_s):
             self._withdraw()
@@ -163,7 +165,7 @@ class Reporting:
             limit_s=limit_s,
             reason=str(call.get("reason", ""))[:_MAX_REASON],
             linting=self._linting,
-            hint_timeout_s=_HASTY_HINT_S if in_haste else HINT_TIMEOUT_S,
+            hint_timeout_s=_HASTY_HINT_S if in_haste else HINT_TIMEOUT_S if at_limit else _SHORT_HINT_S,
         )
         cause = to_cause(report)
         if self.post_cause(cause) != cause:
