@@ -41,6 +41,9 @@ EXAMPLES: list[errors.SpmdguardError] = [
     ),
     errors.RanksOutOfStep(operation="sync_should_stop", own=4, other=5, rank=0, place="t.py:9"),
     errors.OtherRanksFailed(failures={2: "OSError: disk", 3: "KeyError: 1"}, place="end of the run"),
+    errors.UndecoratedWork(
+        collectives=["allreduce at train.py:3 in step: 2 times on ranks 0-1"], main_only=[]
+    ),
     errors.TeardownTimeout(timeout_s=30.0, rank=1),
     errors.LaunchFailed(
         faults=[("missing-rank", "rank 1 of 2 did not come", "rank 0 came", "look")],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ..processes import Zygote
@@ -30,9 +32,9 @@ def test_every_fault_ends_as_it_must(zygote: Zygote, cell: Cell) -> None:
 
 
 @pytest.mark.processes
-def test_the_judgement_can_fail(zygote: Zygote) -> None:
+def test_the_judgement_can_fail(zygote: Zygote, tmp_path: Path) -> None:
     """Judged as another cell, the same run is found wrong in code, tracker and cause."""
     from .running import find_ending_problems
 
-    ended = zygote.run("matrix:struck", ranks=3, kind="sigterm", place="barrier", who=[0])
+    ended = zygote.run("matrix:struck", ranks=3, folder=tmp_path, kind="sigterm", place="barrier", who=[0])
     assert len(find_ending_problems(Cell("exception", "barrier", "main"), ended)) == 3

@@ -33,7 +33,15 @@ def outputs(example: str, folder: Path) -> list[str]:
     return ["--output", str(folder)] if example in ("deepspeed_guarded.py", "titan_style.py") else []
 
 
-@pytest.mark.parametrize("example", PACKAGES)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(
+            name, marks=pytest.mark.long if name == "titan_style.py" else []
+        )  # preemption runs it too
+        for name in PACKAGES
+    ],
+)
 def test_a_failing_report_stops_both_ranks(example: str, tmp_path: Path) -> None:
     """Both leave after the same step with the same reason; the launcher names the original error."""
     require(PACKAGES[example])
