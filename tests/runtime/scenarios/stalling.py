@@ -73,7 +73,7 @@ def part(
     """Train a little, then rank ``who`` does ``act`` while the others reduce."""
     rank = int(os.environ["RANK"])
     if node_ranks:
-        os.environ["SPMDGUARD_NODE"] = f"node{rank // node_ranks}"
+        os.environ.update(SPMDGUARD_NODE=f"node{rank // node_ranks}", LOCAL_WORLD_SIZE=str(node_ranks))
     if watched:
         spmdguard.start_watch(stall_limit=stall_limit, report_dir=report_dir, abort=abort)
     start_gloo()
