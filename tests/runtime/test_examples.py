@@ -53,9 +53,17 @@ def torchrun(script: str, *argv: str, timeout_s: float, until: str = "", patienc
                 time.sleep(0.05)
             return Launched(process.poll(), out.read_text(), err.read_text())
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(timeout=10)
+            end_launcher(process)
+
+
+def end_launcher(process: subprocess.Popen[bytes]) -> None:
+    """Let the launcher end its ranks, which are in sessions of their own; kill it where it does not."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=60)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=10)
 
 
 def steps_of(out: str, rank: int) -> list[int]:

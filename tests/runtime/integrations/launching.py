@@ -44,7 +44,7 @@ def launch(example: str, *arguments: str) -> Launched:
     try:
         out, _ = process.communicate(timeout=200)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        out, _ = process.communicate(timeout=10)
+        process.terminate()  # the launcher ends its ranks, which are in sessions of their own
+        out, _ = process.communicate(timeout=60)
         out += "\nHUNG"
     return Launched(process.returncode, out)
