@@ -43,7 +43,7 @@ def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
     emptied = False
     for owner in cls.mro():
         for method in owner.methods.values():
-            if method.self_name is None or method.name == "__init__":
+            if method.self_name is None or method.name == "__init__" or not _names(method, name):
                 continue
             emptied = emptied or any(_empties(node, method.self_name, name) for node in ast.walk(method.node))
             if fill is None and not frame.machine.reach.reaches(method):
@@ -56,6 +56,12 @@ def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
     return frozenset(
         {Taint("data", place, f"`self.{name}`, filled here as this rank's own work goes,", "likely")}
     )
+
+
+def _names(method: FunctionInfo, name: str) -> bool:
+    """Whether the field's name stands in the text of a method at all: most methods need no walk of their tree."""
+    lines = method.module.source.lines
+    return any(name in line for line in lines[method.node.lineno - 1 : method.node.end_lineno])
 
 
 def _is_field(node: ast.AST, self_name: str, name: str) -> bool:
