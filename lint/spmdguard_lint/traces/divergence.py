@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint
@@ -26,7 +26,8 @@ from .terms import Continuation, Reader, Terms, TooLarge, Watcher, root_continua
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
 
-MAX_CONTEXTS = 4
+MAX_CONTEXTS = 4  # of the very same nodes
+MAX_READINGS = 24  # of one place, read with other arguments
 
 
 class _Finder(Watcher):
@@ -34,7 +35,7 @@ class _Finder(Watcher):
 
     def __init__(self) -> None:
         self.candidates: dict[tuple[int, tuple[int, ...]], Candidate] = {}
-        self.contexts: dict[Place, int] = {}
+        self.contexts: dict[Hashable, int] = {}
 
     def branch(self, node: Branch, then: int, orelse: int, k: Continuation, reader: Reader) -> None:
         taints = variance(node.condition.taint)
@@ -63,8 +64,9 @@ class _Finder(Watcher):
         body_k: Continuation | None = None,
     ) -> None:
         key = (id(node), tuple(id(c) for c in k.calls))
-        if key not in self.candidates and self.contexts.get(node.place, 0) < MAX_CONTEXTS:
-            self.contexts[node.place] = self.contexts.get(node.place, 0) + 1
+        same, anywhere = self.contexts.get(id(node), 0), self.contexts.get(node.place, 0)
+        if key not in self.candidates and same < MAX_CONTEXTS and anywhere < MAX_READINGS:
+            self.contexts[id(node)], self.contexts[node.place] = same + 1, anywhere + 1
             chain = tuple(reversed(reader.enclosing))
             self.candidates[key] = Candidate(kind, node, then, orelse, k, chain, taints, body_k)
 
@@ -124,7 +126,7 @@ def _find(
 def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts) -> Iterator[Divergence]:
     node = candidate.node
     if isinstance(node, Branch):
-        key = (node.place, node.condition.key, quiet.subgroups)
+        key = (id(node), quiet.subgroups)
         if key in verdicts.safe:
             return
         if matched(candidate, node.condition, terms, quiet, verdicts, key):

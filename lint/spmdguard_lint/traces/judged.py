@@ -78,12 +78,13 @@ class Candidate:
 class Verdicts:
     """What earlier roots have shown of places in functions that several roots reach.
 
-    A branch that its own function matches is safe in every context, and one that is bad in a context is
-    reported whatever other contexts say: neither is judged again.
+    A branch that its own function matches is safe wherever the very same nodes are remembered for a call (with
+    other arguments the arms may do something else), and one that is bad in a context is reported whatever other
+    contexts say: neither is judged again.
     """
 
     def __init__(self) -> None:
-        self.safe: set[tuple[Place, Hashable, bool]] = set()
+        self.safe: set[tuple[int, bool]] = set()
         self.bad: dict[tuple[Place, bool], int] = {}
 
 

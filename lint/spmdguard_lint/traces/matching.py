@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from itertools import product
 
 from ..values.evaluate import Valuation, rank_constants, rank_dependent, world_dependent
-from ..values.value import Place, Value
+from ..values.value import Value
 from .judged import Candidate, Verdicts
 from .nodes import Branch, Tree
 from .terms import Continuation, Reader, Terms, subtrees
@@ -24,7 +24,7 @@ def matched(
     terms: Terms,
     quiet: Reader,
     verdicts: Verdicts | None = None,
-    key: tuple[Place, Hashable, bool] | None = None,
+    key: tuple[int, bool] | None = None,
 ) -> bool:
     """Whether some enclosing block gives every rank the same term after all."""
     atoms = _atoms(condition)
