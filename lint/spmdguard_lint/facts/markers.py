@@ -30,7 +30,6 @@ MARKERS: tuple[bytes, ...] = (
     b"gather_for_metrics",
     b"full_tensor",
     b"reduce_boolean",
-    b"full_tensor(",
     # ranks
     b"get_rank",
     b"al_rank",
