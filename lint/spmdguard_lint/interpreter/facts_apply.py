@@ -17,6 +17,7 @@ from ..values.value import (
     choice,
     expression,
     is_const,
+    retaint,
     symbol,
     union,
 )
@@ -329,7 +330,10 @@ def result_of_fact(
             ]
         )
     if fact.result == "varying":
-        return varying_value(frame, fact, name, receiver, args, kwargs, place, node, text)
+        value = varying_value(frame, fact, name, receiver, args, kwargs, place, node, text)
+        if fact.varying == "random" and name.startswith("torch."):  # the arguments say how many are drawn
+            return retaint(value, value.taint, union(*(a.taint for a in (*args, *kwargs.values()))))
+        return value
     if fact.event == "is-available":
         return TRUE
     if fact.event == "is-initialized":

@@ -82,3 +82,40 @@ def test_shared_lengths_are_silent() -> None:
         """,
         *TRIPS,
     )
+
+
+def test_how_many_numbers_are_drawn() -> None:
+    """A tensor of random numbers is as long on every rank; a random number of rounds is not."""
+    assert agree(
+        """
+        import random
+        import torch
+        import torch.distributed as dist
+
+        def by_length(x):
+            rows = torch.randn(512, 39)
+            for _ in range(len(rows) // 64):
+                dist.all_reduce(x)
+
+        def in_random_order(x, n):
+            for _ in torch.randperm(n):
+                dist.all_reduce(x)
+
+        def by_number(x):
+            for _ in range(random.randint(1, 5)):
+                dist.all_reduce(x)  # SPG401
+
+        def by_drawn_number(x):
+            for _ in range(int(torch.randint(1, 5, (1,)))):
+                dist.all_reduce(x)  # SPG401
+
+        def by_item(x):
+            for _ in range(torch.randint(1, 5, (1,)).item()):
+                dist.all_reduce(x)  # SPG401
+
+        def chosen(x, xs):
+            for _ in xs[torch.rand(len(xs)) < 0.5]:
+                dist.all_reduce(x)  # SPG401
+        """,
+        "SPG401",
+    )
