@@ -140,8 +140,8 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.distributed.rendezvous": local("init"),
     "torch.distributed.TCPStore": local("init", returns="torch.distributed.TCPStore"),
     # point-to-point
-    "torch.distributed.send": paired("send", _G2),
-    "torch.distributed.recv": paired("recv", _G2, _TENSOR),
+    "torch.distributed.send": paired("send", _G2, root=Arg(1, "dst")),
+    "torch.distributed.recv": paired("recv", _G2, _TENSOR, root=Arg(1, "src")),
     "torch.distributed.isend": paired("isend", _G2, **_HANDLE),
     "torch.distributed.irecv": paired("irecv", _G2, _TENSOR, **_HANDLE),
     "torch.distributed.batch_isend_irecv": paired("batch_isend_irecv", None, async_handle=True),

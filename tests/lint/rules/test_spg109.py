@@ -1,0 +1,82 @@
+"""SPG109: all ranks send before any receives."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_all_ranks_send_first() -> None:
+    """Pairs and rings, in place and behind an object's fields."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def pairs(x, out):
+            peer = dist.get_rank() ^ 1
+            dist.send(x, dst=peer)  # SPG109
+            dist.recv(out, src=peer)
+
+        def ring(x, out):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            dist.send(x, (rank + 1) % world)  # SPG109
+            dist.recv(out, (rank - 1) % world)
+
+        class Swap:
+            def __init__(self):
+                self.peer = dist.get_rank() ^ 1
+
+            def __call__(self, x):
+                out = torch.empty_like(x)
+                dist.send(x, dst=self.peer)  # SPG109
+                dist.recv(out, src=self.peer)
+                return out
+        """,
+        "SPG109",
+    )
+
+
+def test_somebody_receives_first() -> None:
+    """Even and odd ranks in turn, a chain, handles, and a batch are right."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def in_turn(x, out):
+            rank = dist.get_rank()
+            peer = rank ^ 1
+            if rank % 2 == 0:
+                dist.send(x, dst=peer)
+                dist.recv(out, src=peer)
+            else:
+                dist.recv(out, src=peer)
+                dist.send(x, dst=peer)
+
+        def chain(x, out):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            if rank < world - 1:
+                dist.send(x, rank + 1)
+            if rank > 0:
+                dist.recv(out, rank - 1)
+
+        def with_handle(x, out):
+            peer = dist.get_rank() ^ 1
+            work = dist.isend(x, dst=peer)
+            dist.recv(out, src=peer)
+            work.wait()
+
+        def received_before(x, out):
+            peer = dist.get_rank() ^ 1
+            work = dist.irecv(out, src=peer)
+            dist.send(x, dst=peer)
+            work.wait()
+
+        def to_one(x, out):
+            if dist.get_rank() == 0:
+                dist.recv(out, src=1)
+            elif dist.get_rank() == 1:
+                dist.send(x, dst=0)
+        """,
+        "SPG109",
+    )
