@@ -59,3 +59,24 @@ def test_long_functions_are_followed_to_renamed_collectives() -> None:
         """,
         *CODES,
     )
+
+
+def test_ranks_that_start_from_other_depths_do_not_meet_by_chance() -> None:
+    """Two ranks of a small world meet equally often; the third of a larger one does not."""
+    assert agree(
+        """
+        from torch.distributed import barrier, get_rank
+
+        def descend(depth):
+            if depth <= 0:
+                return  # SPG102
+            barrier()
+            descend(depth - 1)
+
+        def main():
+            descend(get_rank() * 2)
+            if get_rank() == 0:
+                descend(2)  # SPG104
+        """,
+        *CODES,
+    )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ..facts import lookup as facts
 from ..traces.doubts import CUT, HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Op
-from ..values.value import NO_TAINT, Taint, Taints, Value, expression, symbol, union
+from ..values.evaluate import rank_dependent
+from ..values.value import NO_TAINT, Taint, Taints, Value, expression, is_const, symbol, union
 from .expressions import text_of
 from .frame import Frame
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
@@ -57,7 +58,12 @@ def hide_handed(frame: Frame, args: list[Value], kwargs: dict[str, Value], node:
 
 
 def widened(value: Value, info: FunctionInfo, label: object) -> Value:
-    """An argument of a recursive call: any depth's value, rank-varying for the same reasons."""
+    """An argument of a recursive call: any depth's value, rank-varying for the same reasons.
+
+    What the rank decides stays told apart: ranks that start from other numbers do not go as deep.
+    """
+    if rank_dependent(value) or (is_const(value) and isinstance(value.data[0], int)):
+        return expression("recursive", (value,))
     if value.tag in ("const", "sym", "expr", "ite", "rank", "local_rank", "world"):
         return symbol(("recursive", info.full_name, label), value.taint, value.trip)
     return value

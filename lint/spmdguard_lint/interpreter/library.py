@@ -259,7 +259,27 @@ def _length(frame: Frame, value: Value) -> Value:
         return retaint(result, union(value.data[0].taint, *parts))
     if value.trip is not None:
         return retaint(result, value.trip)
+    if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][0] in _DRAWN:
+        return retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
     return result
+
+
+# Tensors of random numbers have the shape that was asked for.
+_DRAWN = frozenset(
+    f"{root}.{name}"
+    for root in ("torch", "numpy.random")
+    for name in (
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "normal",
+        "uniform",
+        "permutation",
+        "rand_like",
+        "randn_like",
+    )
+)
 
 
 def _same_length(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value:

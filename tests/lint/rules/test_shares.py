@@ -197,3 +197,25 @@ def test_a_flag_that_says_distributed_is_read_as_true() -> None:
         "SPG102",
         "SPG305",
     )
+
+
+def test_a_random_tensor_has_the_length_that_was_asked_for() -> None:
+    """Its numbers are each process's own, the number of its rows is not."""
+    assert agree(
+        """
+        import random
+        import torch
+        import torch.distributed as dist
+
+        def rows():
+            table = torch.randn(512, 39)
+            for row in range(len(table)):
+                dist.barrier()
+
+        def drawn():
+            for turn in range(random.randint(1, 9)):
+                dist.barrier()  # SPG401
+        """,
+        *RULES,
+        "SPG303",
+    )
