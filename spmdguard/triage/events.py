@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from spmdguard.triage.exits import Exit, ExitReader
 from spmdguard.triage.lines import Line
+from spmdguard.triage.own_report import OwnReport, OwnReportReader
 from spmdguard.triage.patterns import Pattern, Patterns
 from spmdguard.triage.tags import Moment, Tag
 from spmdguard.triage.tracebacks import Chain, Frame, Raised, TracebackReader, final_line
@@ -26,6 +27,7 @@ _LIBRARY = re.compile(
 )
 _WORLD = re.compile(r"(?:\bnranks[ =:]+|world[_ ]size['\"]?[ =:]+)(\d{1,6})\b", re.IGNORECASE)
 _RANK_OF_COMM = re.compile(r"\brank (\d+) nranks \d+")
+_SPEAKER = re.compile(r"^spmdguard: rank (?P<rank>\d+) (?:failed|lost its partner|is a victim)\b")
 _LAUNCHER_ERRORS = re.compile(
     r"ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException"
 )
@@ -73,6 +75,7 @@ class Evidence:
     streams: dict[str, Tag] = field(default_factory=dict)
     last_lines: dict[str, Line] = field(default_factory=dict)
     rank_of_pid: dict[tuple[str | None, int], int] = field(default_factory=dict)
+    reports: list[OwnReport] = field(default_factory=list)
     world_size: int | None = None
     num_lines: int = 0
 
@@ -105,6 +108,8 @@ class Collector:
         self._exits: dict[str, ExitReader] = {}
         self._seen: dict[tuple[str, str], list[Event]] = defaultdict(list)
         self._when: dict[str, Moment] = {}
+        self._own: dict[str, OwnReportReader] = {}
+        self._speaker: dict[str, int] = {}  # by file: the rank whose traceback comes next
 
     def take(self, lines: Iterable[Line]) -> None:
         """Read the lines of one file."""
@@ -120,6 +125,8 @@ class Collector:
         """Everything found; call it once, after the last line."""
         for reader in self._readers.values():
             reader.end()
+        for own in self._own.values():
+            self._evidence.reports.extend(own.found)
         for exits in self._exits.values():
             self._evidence.exits.extend(exits.end())
         return self._evidence
@@ -132,6 +139,14 @@ class Collector:
             self._evidence.streams[stream] = line.tag
         if line.tag.when:
             self._when[stream] = line.tag.when
+        if line.text.startswith("spmdguard: "):  # ends whatever was being told before
+            for name, reader in self._readers.items():
+                if name.startswith(f"{line.file}|"):
+                    reader.interrupt()
+        if self._own.setdefault(stream, OwnReportReader()).take(line, len(self._evidence.events)):
+            return
+        if spoken := _SPEAKER.match(line.text):
+            self._speaker[line.file] = int(spoken.group("rank"))
         exits = self._exits.setdefault(line.file, ExitReader())
         part_of_table = exits.take(line)
         if self._readers[stream].take(line) or not line.text.strip():
@@ -158,6 +173,10 @@ class Collector:
         self._add(Event(pattern.role, text.strip(), line, stream, 0, pattern, kept))
 
     def _exception(self, chain: Chain, stream: str) -> None:
+        speaker = self._speaker.pop(chain.raised[0].line.file, None)
+        for raised in chain.raised:
+            if speaker is not None and raised.line.tag.rank is None:
+                raised.line = replace(raised.line, tag=replace(raised.line.tag, rank=speaker))
         judged = [(raised, self._judge(raised)) for raised in chain.raised]
         judged = [item for item in judged if not _LAUNCHER_ERRORS.search(item[0].type)] or judged[-1:]
         own = [item for item in judged if item[1][0] in ("cause", "suspect")]

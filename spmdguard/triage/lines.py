@@ -19,7 +19,8 @@ from spmdguard.triage.tags import NO_TAG, Tag, habits_of, read_tag
 
 MAX_LINE = 20_000  # characters; what lies beyond is cut, with a mark
 SAMPLE = 400  # lines looked at to learn a file's habit of prefixes
-_SKIPPED = frozenset({".git", "__pycache__", "node_modules"})
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
+_LOG_SUFFIXES = frozenset({"", ".log", ".txt", ".out", ".err", ".stdout", ".stderr", ".gz"})
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _ESCAPES = re.compile(
     r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
@@ -58,13 +59,23 @@ def find_logs(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            below = (p for p in path.rglob("*") if p.is_file() and not _SKIPPED & set(p.parts))
-            found.extend(sorted(below))
+            found.extend(
+                sorted(p for p in path.rglob("*") if p.is_file() and _looks_like_log(p.relative_to(path)))
+            )
         elif path.exists():
             found.append(path)
         else:
             raise UnreadableLog(str(path), "no such file or folder")
     return list(dict.fromkeys(found))
+
+
+def _looks_like_log(path: Path) -> bool:
+    """Whether a file below a folder is worth reading: a log by its name, or a dump of the flight recorder."""
+    if any(part.startswith(".") or part in _SKIPPED for part in path.parts):
+        return False
+    suffix = path.suffix.lower()
+    numbered = suffix[1:].lstrip("oe").isdigit()  # job.3, job.o123
+    return suffix in _LOG_SUFFIXES or numbered or "trace_rank" in path.name
 
 
 def read_lines(path: Path) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from typing import Any
 from spmdguard.format import short_path
 from spmdguard.triage.tags import Moment
 from spmdguard.triage.tracebacks import Frame
-from spmdguard.triage.verdict import Stand, Verdict
+from spmdguard.triage.verdict import WATCHED, Stand, Verdict
 from spmdguard.triage.who import Who, name_all
 
 MAX_STANDS = 4
@@ -87,6 +87,8 @@ def _title(verdict: Verdict) -> str:
         return f"no rank reports an error of its own{when}; " + (
             f"{names} left while others waited" if names else "a rank left while others waited"
         )
+    if verdict.means == WATCHED:
+        return f"the ranks parted{when}: {verdict.error}"
     return f"no rank reports an error of its own{when}: the ranks parted" + (
         f"; look at {names} first" if names else ""
     )

@@ -95,6 +95,7 @@ _INSIDE = (
         r"\[[EWIF](?P<gmonth>\d\d)(?P<gday>\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d\.\d+) "
     ),
     re.compile(r"\[(?:PG[^\]]*?)?Rank (?P<rank>\d+)\]"),
+    re.compile(r"^spmdguard: rank (?P<rank>\d+) "),
     re.compile(r"^(?P<host>[\w.-]+):(?P<pid>\d+):\d+ \[(?P<local>\d+)\] (?=.*NCCL)"),
 )
 

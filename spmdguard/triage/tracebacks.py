@@ -104,6 +104,11 @@ class TracebackReader:
             return not stripped
         return self._after(line, stripped)
 
+    def interrupt(self) -> None:
+        """Something else is told from here on: an exception whose last line was read is complete."""
+        if not self._open:
+            self._finish()
+
     def end(self) -> None:
         """No more lines: hand over what is unfinished; a traceback that was cut off has no exception."""
         for opened in self._open:

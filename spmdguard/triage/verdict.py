@@ -22,6 +22,8 @@ _KILLED = {
     7: ("bus error: most often shared memory is too small", ("shared-memory",)),
     9: ("killed from outside, most often because the host ran out of memory", ("host-memory", "outside")),
 }
+WATCHED = "spmdguard's watch saw it"
+_LEFT = (74, 75)  # how ``spmdguard run`` ends those that lost or waited for others
 _LOST = ("peer-closed", "nccl-remote-error")
 _CRASHED = ("native code crashed on this rank", ("line", "versions"))
 KINDS = ("failed", "killed", "silent", "suspected", "parted", "left", "nothing")
@@ -61,6 +63,9 @@ def judge(evidence: Evidence) -> Verdict:
     by_role: dict[str, list[Event]] = defaultdict(list)
     for event in evidence.events:
         by_role[event.role].append(event)
+    own = _own_verdict(evidence, by_role["cause"])
+    if own is not None:
+        return own
     if by_role["cause"]:
         return _with_rest(_failed(by_role["cause"], processes, "failed"), evidence, processes)
     killed = [ended for ended in evidence.exits if ended.signal in _DEADLY]
@@ -78,6 +83,34 @@ def judge(evidence: Evidence) -> Verdict:
     if lost:
         return _with_rest(_parted(lost, evidence, processes, "left"), evidence, processes)
     return Verdict("nothing", also=_heard(evidence, processes))
+
+
+def _own_verdict(evidence: Evidence, causes: list[Event]) -> Verdict | None:
+    """What a report of ``spmdguard run`` says, unless a cause was written before it."""
+    if any(ended.signal in _DEADLY for ended in evidence.exits):
+        return None  # the launcher knows better how a process died
+    for report in sorted(evidence.reports, key=lambda one: (not one.stalled, one.order)):
+        if any(event.order < report.order for event in causes) or (causes and not report.stalled):
+            continue
+        rows = [stand for stand in report.stands if not stand.parting]
+        marked = [stand for stand in rows if stand.marked]
+        everybody = len(marked) == len(rows)
+        shown = [stand for stand in report.stands if stand.parting] or rows
+        stands = [Stand(tuple(Who(r) for r in one.ranks), one.text, one.place) for one in shown]
+        return Verdict(
+            "parted" if report.stalled else "failed",
+            tuple(Who(rank) for one in marked for rank in one.ranks)
+            if not everybody or not report.stalled
+            else (),
+            report.text,
+            WATCHED,
+            next((one.place for one in marked if one.place), None),
+            log=(report.line.file, report.line.number),
+            when=report.line.tag.when,
+            checks=("divergence",) if report.stalled or "part" in report.text else ("line", "outside"),
+            stands=stands,
+        )
+    return None
 
 
 def _failed(events: list[Event], processes: Processes, kind: str) -> Verdict:
@@ -148,6 +181,7 @@ def _silent(evidence: Evidence, processes: Processes) -> Verdict | None:
         ended
         for ended in evidence.exits
         if ended.signal == 0
+        and ended.code not in _LEFT
         and processes.of_exit(ended).rank is not None
         and processes.of_exit(ended) not in spoke
     ]

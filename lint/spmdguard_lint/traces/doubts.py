@@ -51,7 +51,7 @@ def of_another_group(node: Branch, op: Op | None) -> bool:
     """
     if op is None or op.name not in _OWN_MESH:
         return False
-    return any(
+    return all(
         truth(node.condition, Valuation(rank, world, local)) is None
         for world, local in ((2, 2), (4, 2))
         for rank in range(world)

@@ -1,0 +1,79 @@
+"""Logs of ``spmdguard run``: its reports are taken at their word, its remarks name the rank of a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spmdguard.triage.lines import find_logs
+from tests.runtime.triage.helpers import ranks_of, verdict_of
+
+STALL = """\
+spmdguard: rank 0 (process 11 on host a) of 2
+rank 0: finished step 3
+spmdguard: STALL: rank 0 began barrier where rank 1 began all_reduce, number 12 of group 'default_pg' (ranks 0-1)
+  saw:   rank 1 has waited 4.0 s; the limit is 4 s (2026-11-29 20:14:55 +0000)
+  parted: after all_reduce, number 11 of group 'default_pg' (ranks 0-1), at train.py:62 in mean < train.py:103 in train
+    rank 0: barrier at train.py:115 in train < train.py:126 in main
+    rank 1: all_reduce of [[676]] at train.py:72 in step < train.py:103 in train
+  ranks:  2, by where they stand
+  * rank 0: waits in barrier since 4.4 s
+      at train.py:115 in train < train.py:126 in main
+  * rank 1: waits in all_reduce since 4.5 s
+      at train.py:72 in step < train.py:103 in train
+  lint:   train.py:112 SPG301 missing-stop-sync: torch.cuda.OutOfMemoryError is handled on line 40
+  do:    every rank must call the same collectives in the same order; look at what decides between these
+spmdguard: rank 0 leaves the stalled run: rank 0 began barrier where rank 1 began all_reduce
+  it waited 4.4 s in barrier at train.py:115 in train
+"""
+VICTIM = """\
+spmdguard: rank 1 failed
+Traceback (most recent call last):
+  File "boom.py", line 8, in <module>
+    raise ValueError("bad sample in shard 3")
+ValueError: bad sample in shard 3
+spmdguard: rank 0 leaves, it is a victim; the cause: rank 1 failed first: ValueError: bad sample in shard 3
+  it waited 0.3 s in all_reduce at boom.py:9 in <module>
+"""
+
+
+def test_a_stall_report_is_the_verdict(tmp_path: Path):
+    """Who stood where when the ranks parted; words inside the report are no messages of their own."""
+    verdict = verdict_of(tmp_path, {"job.log": STALL.encode()})
+    assert (verdict.kind, verdict.error) == (
+        "parted",
+        "rank 0 began barrier where rank 1 began all_reduce, number 12 of group 'default_pg' (ranks 0-1)",
+    )
+    assert [(stand.place.line, stand.text) for stand in verdict.stands if stand.place] == [
+        (115, "barrier"),
+        (72, "all_reduce of [[676]]"),
+    ]
+
+
+def test_a_remark_names_the_rank_of_the_next_traceback(tmp_path: Path):
+    """Lines without tags: the rank is known all the same, and what follows is no part of the message."""
+    verdict = verdict_of(tmp_path, {"job.log": VICTIM.encode()})
+    assert (verdict.kind, ranks_of(verdict), verdict.error) == (
+        "failed",
+        (1,),
+        "ValueError: bad sample in shard 3",
+    )
+
+
+def test_a_folder_is_searched_for_logs_alone(tmp_path: Path):
+    """Sources, settings, pages and hidden folders beside the logs are passed over; a named file is read as it is."""
+    for name in (
+        "train.py",
+        "stall.html",
+        "stall.json",
+        ".cache/x.log",
+        "a.log",
+        "out/3/stderr.log",
+        "trace_rank_3",
+        "job.o123",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    found = {str(path.relative_to(tmp_path)) for path in find_logs([tmp_path])}
+    assert found == {"a.log", "out/3/stderr.log", "trace_rank_3", "job.o123"}
+    assert [tmp_path / "train.py"] == find_logs([tmp_path / "train.py"])
