@@ -52,7 +52,7 @@ _COMMANDS = {
         "spmdguard.demo.command",
         "demo_command",
         "demo",
-        "watch a script hang and be explained, in less than half a minute",
+        "watch a script hang and be explained, in about half a minute",
     ),
     "run": _Command(
         "spmdguard.launching.run_command",

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from spmdguard.group.torch_access import lacks_torch
+
 HERE = Path(__file__).parent
 STALL_LIMIT_S = 2
 _TIMEOUT_S = 90.0
@@ -53,11 +55,13 @@ def demo_command(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="spmdguard demo",
         description="Show a hang that is explained, its line found by the linter, and the guarded script. "
-        "Starts two processes on this host; needs torch. Takes less than half a minute.",
-        epilog="exit codes: 0 all went as shown, 1 not",
+        "Starts two processes on this host; needs torch. Takes about half a minute.",
+        epilog="exit codes: 0 all went as shown, 1 not, 2 torch is missing",
     )
     parser.add_argument("--keep", metavar="FOLDER", type=Path, help="write the scripts there and keep them")
     options = parser.parse_args(list(arguments))
+    if lacks_torch("demo"):
+        return 2
     if options.keep is not None:
         options.keep.mkdir(parents=True, exist_ok=True)
         return _show(options.keep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from typing import Any
 
@@ -15,6 +16,29 @@ def default_group() -> Any | None:
     """The default process group; None before ``init_process_group`` and after it is destroyed."""
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     return None if c10d is None else c10d.GroupMember.WORLD
+
+
+def lacks_torch(command: str) -> bool:
+    """Whether torch is not installed; if so, says that this command of ``spmdguard`` needs it."""
+    try:
+        found = importlib.util.find_spec("torch") is not None
+    except (ImportError, ValueError):  # a finder that forbids it, or something else under its name
+        found = sys.modules.get("torch") is not None
+    if not found:
+        text = f"spmdguard {command}: error: needs torch: pip install 'spmdguard[torch]'"
+        print(text, file=sys.stderr, flush=True)
+    return not found
+
+
+def count_by_torchrun(word: str) -> int:
+    """How many processes torchrun starts on this host for ``gpu``, ``auto`` and the like.
+
+    Raises:
+        ValueError: it knows no such word, or there is no such device.
+    """
+    from torch.distributed.run import determine_local_world_size
+
+    return int(determine_local_world_size(word))
 
 
 def describe_group(group: Any) -> str:

@@ -12,15 +12,17 @@ from types import TracebackType
 from spmdguard.errors import LaunchFailed
 from spmdguard.exitcodes import ExitCode
 from spmdguard.group.exit import bound_interpreter_exit, exit_code_of
+from spmdguard.group.torch_access import count_by_torchrun, lacks_torch
 from spmdguard.launch import handshake
-from spmdguard.launching.script import prepare_module, prepare_script
+from spmdguard.launching.script import find_missing, prepare_module, prepare_script
 from spmdguard.primary import was_written, write_primary_error
 from spmdguard.watch.settings import make_settings
 from spmdguard.watch.starting import Running, start
 
 _EPILOG = """\
 exit codes: those of the script; 1 where it raised; 74 where another rank failed or died first and this one
-waited for it; 75 where the run stood still for longer than its limit. Under torchrun the code of torchrun.
+waited for it; 75 where the run stood still for longer than its limit; 2 where nothing could be started.
+Under torchrun the code of torchrun.
 """
 _EXIT_TIMEOUT_S = 30.0
 
@@ -28,6 +30,9 @@ _EXIT_TIMEOUT_S = 30.0
 def run_command(arguments: Sequence[str]) -> int:
     """The command; ``arguments`` without its name."""
     options = _parse(arguments)
+    wrong = find_missing(options.script, module=options.module)
+    if wrong:
+        return _refuse(wrong)
     if options.nproc is not None:
         return _start_torchrun(options)
     return _run_here(options)
@@ -69,7 +74,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("-m", dest="module", action="store_true", help="script names a module")
     parser.add_argument("script", help="the script, or with -m the module")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    own = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    own.required = False  # else the message that there is no script asks for these too
     return parser.parse_args(list(arguments))
 
 
@@ -80,8 +86,19 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _refuse(wrong: str) -> int:
+    print(f"spmdguard run: error: {wrong}", file=sys.stderr)
+    return 2
+
+
 def _start_torchrun(options: argparse.Namespace) -> int:
     """Become torchrun with this command under it."""
+    if lacks_torch("run"):
+        return 2
+    try:
+        num_processes = _count_processes(options.nproc)
+    except ValueError as wrong:
+        return _refuse(f"--nproc: {wrong}")
     own = ["--on-stall", options.on_stall, *(["--no-handshake"] if options.no_handshake else [])]
     if options.stall_limit is not None:
         own += ["--stall-limit", str(options.stall_limit)]
@@ -96,11 +113,27 @@ def _start_torchrun(options: argparse.Namespace) -> int:
         "torch.distributed.run",
         "--standalone",
         "--nproc-per-node",
-        options.nproc,
+        str(num_processes),
     ]
     command += ["-m", "spmdguard", "run", *own, options.script, *options.arguments]
     sys.stdout.flush()
     os.execv(sys.executable, command)
+
+
+def _count_processes(text: str) -> int:
+    """``--nproc``: a number, or a word that torchrun knows, such as ``gpu``.
+
+    Raises:
+        ValueError: it is neither, or there is no such device.
+    """
+    if not text.lstrip("-").isdecimal():
+        try:
+            return count_by_torchrun(text)
+        except ValueError as wrong:
+            raise ValueError(f"a number, cpu, gpu or auto is needed, got {text!r} ({wrong})") from None
+    if int(text) < 1:
+        raise ValueError(f"at least one process is needed, got {text!r}")
+    return int(text)
 
 
 def _run_here(options: argparse.Namespace) -> int:

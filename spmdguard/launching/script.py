@@ -15,6 +15,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 
+def find_missing(name: str, *, module: bool) -> str:
+    """Why there is nothing to run under a name; empty where there is. Imports nothing of the user's."""
+    if not module:
+        return "" if Path(name).exists() else f"no such script: {name}"
+    top = name.partition(".")[0]
+    before = list(sys.path)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError):
+        found = False
+    finally:
+        sys.path[:] = before
+    return "" if found else f"no module named {top!r}"
+
+
 def prepare_script(path: str, argv: Sequence[str]) -> Callable[[], None]:
     """A file; what is returned runs it, and its exceptions leave unchanged.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from spmdguard.cli import main
 from spmdguard.launching.run_command import _parse
 from spmdguard.launching.script import prepare_module, prepare_script
 
@@ -107,11 +108,43 @@ def test_a_traceback_begins_in_the_script(tmp_path: Path) -> None:
     assert frames == [("train.py", "3"), ("train.py", "2")], done.stderr
 
 
-def test_a_script_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    """A wrong path is reported as Python reports it, with code 1."""
-    done = spmdguard("run", "gone.py", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "No such file or directory" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gone.py"], "no such script: gone.py"),
+        (["--nproc", "2", "gone.py"], "no such script: gone.py"),
+        (["-m", "gone_by_now.train"], "no module named 'gone_by_now'"),
+        (["--nproc", "x", "train.py"], "--nproc: a number, cpu, gpu or auto is needed, got 'x'"),
+        (["--nproc", "0", "train.py"], "--nproc: at least one process is needed, got '0'"),
+    ],
+)
+def test_what_cannot_be_started_is_refused_in_one_line(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    """A script, module or number of processes that is none ends with 2 and one line, before anything starts."""
+    write(tmp_path, train="print('started')")
+    done = spmdguard("run", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"spmdguard run: error: {said}")
+
+
+def test_without_a_script_only_the_script_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """The script's own arguments are optional, and the message does not ask for them."""
+    with pytest.raises(SystemExit):
+        _parse([])
+    assert capsys.readouterr().err.endswith("the following arguments are required: script\n")
+
+
+@pytest.mark.parametrize("arguments", [["preflight"], ["demo"], ["run", "--nproc", "2", __file__]])
+def test_a_command_that_needs_torch_says_so(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where torch is not installed the command says what to install, and ends with 2."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(arguments) == 2
+    expected = f"spmdguard {arguments[0]}: error: needs torch: pip install 'spmdguard[torch]'\n"
+    assert capsys.readouterr().err == expected
 
 
 TRAIN = """
