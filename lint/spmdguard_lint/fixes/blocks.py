@@ -37,6 +37,12 @@ def inside_scope(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+def unconditional(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The statements below a node that no branch decides on."""
+    found = [child for child in node.children if not isinstance(child, (*_SCOPES, cst.If))]
+    return [*found, *(below for child in found for below in unconditional(child))]
+
+
 def jumps(steps: Iterable[cst.CSTNode], *, raises: bool = False) -> bool:
     """Whether control may leave the statements other than at their end: return, break, continue of outer loops."""
     return any(_jumps(step, raises, False) for step in steps)

@@ -14,7 +14,18 @@ from collections.abc import Sequence
 import libcst as cst
 
 from ..model import Finding
-from .blocks import bare, jumps, last_name, names_bound, names_read, step_from, suspends, without_blank
+from .blocks import (
+    bare,
+    jumps,
+    last_name,
+    names_bound,
+    names_read,
+    only_call,
+    step_from,
+    suspends,
+    unconditional,
+    without_blank,
+)
 from .comments import kept_comments
 from .imports import bound_names
 from .marks import mark
@@ -37,6 +48,8 @@ def take_out(finding: Finding, script: Script) -> Proposal | None:
     operation = script.expression_at(finding.site)
     if branch is None or operation is None or script.holder(branch) is None:
         return None
+    if mark(finding, "done alone") or mark(finding, "more than who") or _prints(script, operation):
+        return None
     arm = _arm(script, branch, operation)
     parted = part(finding, branch)
     if arm is None or parted is None:
@@ -45,7 +58,11 @@ def take_out(finding: Finding, script: Script) -> Proposal | None:
     steps = _steps(arm)
     position = next(i for i, step in enumerate(steps) if any(node is operation for node in walk(step)))
     made_before = names_bound(steps[:position]) | names_bound([branch.test])
-    if names_read(operation) & made_before or _given(operation) & names_read(own.test):
+    if (
+        jumps(steps[:position])
+        or names_read(operation) & made_before
+        or _given(operation) & names_read(own.test)
+    ):
         return None
     if _is_whole(steps[position], operation):
         made = _move(own, arm, steps, position)
@@ -62,6 +79,19 @@ def take_out(finding: Finding, script: Script) -> Proposal | None:
         new[0] = new[0].with_changes(leading_lines=[*branch.leading_lines, *new[0].leading_lines])
     rewrite.replace(branch, *new)
     return Proposal("unsafe", message, rewrite.code())
+
+
+def _prints(script: Script, operation: cst.BaseExpression) -> bool:
+    """Whether a function of the file that is called prints outside its branches."""
+    if not isinstance(operation, cst.Call):
+        return False
+    called = last_name(operation.func)
+    return any(
+        (call := only_call(step)) is not None and last_name(call.func) == "print"
+        for function in walk(script.module)
+        if isinstance(function, cst.FunctionDef) and function.name.value == called
+        for step in unconditional(function.body)
+    )
 
 
 def part(finding: Finding, branch: cst.If) -> tuple[cst.If | None, cst.If] | None:
@@ -145,8 +175,6 @@ def _move(
     branch: cst.If, arm: cst.BaseSuite, steps: Sequence[Step], position: int
 ) -> tuple[str, list[Step]] | None:
     step, before, after = steps[position], steps[:position], steps[position + 1 :]
-    if jumps(before):
-        return None
     if not before and not after and branch.orelse is None and not _has_effects(branch.test):
         lines = [*kept_comments(arm), *step.leading_lines]
         return "call it on every rank, without the branch", [step.with_changes(leading_lines=lines)]

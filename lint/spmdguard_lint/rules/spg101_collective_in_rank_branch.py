@@ -49,7 +49,8 @@ can be compared; otherwise the finding is of certainty `possible` and not shown 
 Unsafe: every rank makes the call then, with all that it does besides. The fix moves the statement behind or before
 the branch, splits the branch around it, or evaluates the collective before the branch into a new name. There is
 none where the call uses what the branch makes, stands in a loop or a nested branch of the arm, or where the arm
-leaves before it.
+leaves before it; nor where the condition also decides whether the call is made at all (`if correct > best`), or the
+called function prints, writes, or publishes something without a rank test of its own: every rank would do it then.
 
 ## References
 - SPG502 (collective-save-on-main-only) is reported here: a sharded save that one rank makes alone is a collective
@@ -69,6 +70,7 @@ from ..model import Finding
 from .registry import rule
 from .support import from_divergence
 from .support_claims import asks, claimed, where
+from .support_moves import with_move_marks
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -90,4 +92,5 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for divergence in claimed(analysis.divergences, RULE.code):
         hidden = " hides a collective that" if divergence.implicit else ""
         message = f"`{divergence.text}`{hidden} runs only {where(divergence)}"
-        yield from_divergence(RULE, divergence, message, AGREE if asks(divergence) else HELP)
+        finding = from_divergence(RULE, divergence, message, AGREE if asks(divergence) else HELP)
+        yield with_move_marks(finding, divergence)

@@ -47,7 +47,9 @@ kept in containers, as far as their targets can be told from the source. A targe
 
 ## Fix safety
 Unsafe: moving the call out of the branch also moves what else the function does. The fix moves the statement, or
-evaluates the call before the branch into a new name and uses that inside; see SPG101 for when there is none.
+evaluates the call before the branch into a new name and uses that inside; see SPG101 for when there is none. A
+function that writes a file, prints or publishes, and meets the other ranks, is not moved: let it keep the write to
+one rank and meet outside of that.
 
 ## References
 - SPG502 (collective-save-on-main-only) is reported here: a sharded save that one rank makes alone is a collective
@@ -66,6 +68,7 @@ from ..model import Finding
 from .registry import rule
 from .support import from_divergence, operation_text
 from .support_claims import claimed, where
+from .support_moves import with_move_marks
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -87,4 +90,4 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         operation = operation_text(divergence)
         reaches = "" if operation == divergence.text else f" reaches `{operation}` and"
         message = f"`{divergence.text}`{reaches} runs only {where(divergence)}"
-        yield from_divergence(RULE, divergence, message, HELP)
+        yield with_move_marks(from_divergence(RULE, divergence, message, HELP), divergence)
