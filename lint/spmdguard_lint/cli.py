@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from spmdguard_lint.cache.store import FOLDER, Cache
 from spmdguard_lint.config import Config, ConfigError, load_config, with_options
 from spmdguard_lint.engine import Analysis, LintResult, StandardInput, lint
+from spmdguard_lint.model import Applicability, Finding
 from spmdguard_lint.report.style import Style
 from spmdguard_lint.report.summary import Counts
 from spmdguard_lint.report.write import FORMATS, write_findings, write_statistics, write_summary
@@ -128,9 +129,8 @@ def _fix(options: argparse.Namespace, config: Config, analysis: Analysis | None)
         return FAILED if failures else code
     assert given.last is not None
     result = replace(given.last, findings=fixed.findings)
-    _report(
-        result, options, note=outcome.summary(), stream=sys.stderr if "-" in options.paths else sys.stdout
-    )
+    stream = sys.stderr if "-" in options.paths else sys.stdout
+    _report(result, options, note=outcome.summary(), refused=fixed.refused, stream=stream)
     if failures:
         return FAILED
     return FOUND if result.findings and not options.exit_zero else CLEAN
@@ -163,7 +163,12 @@ def _standard_input(options: argparse.Namespace) -> StandardInput | None:
 
 
 def _report(
-    result: LintResult, options: argparse.Namespace, *, note: str = "", stream: TextIO | None = None
+    result: LintResult,
+    options: argparse.Namespace,
+    *,
+    note: str = "",
+    refused: tuple[Finding, ...] = (),
+    stream: TextIO | None = None,
 ) -> None:
     stream = stream or sys.stdout
     style = _style(stream, options.no_color)
@@ -176,7 +181,10 @@ def _report(
         if not options.quiet:
             if note and options.output_format in ("full", "concise"):
                 stream.write(note + "\n")
-            counts = Counts(result.num_files, result.num_suppressed, result.num_advice)
+            tried: Applicability | None = (
+                ("unsafe" if options.unsafe_fixes else "safe") if options.fix else None
+            )
+            counts = Counts(result.num_files, result.num_suppressed, result.num_advice, tried, refused)
             write_summary(findings, counts, options.output_format, style, stream.write)
         stream.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough

@@ -10,7 +10,7 @@ from ..fixes.applying import Linted, come, fix_project
 from ..fixes.texts import to_bytes
 from ..model import Finding
 from ..source.reading import SourceFile, decode_source
-from .alone import rank_branches
+from .alone import read_ranks
 from .decorating import declare_alone, declare_collective, declare_rank_local
 from .ending import end_in_order, leave_destruction_to_run
 from .program import Program
@@ -41,9 +41,10 @@ def adopt(lint: Lint, config: Config) -> Adopted:
     _mend(result, lint, _EXITS)  # an exit that asks for an agreement already needs no second one
     for rewrite in (agree_on_stops, end_in_order, leave_destruction_to_run, declare_collective):
         _take(result, rewrite(Program(result.after)))
-    branches = rank_branches(result.after, config)
-    _try(result, lint, declare_alone(Program(result.after), branches))
-    _take(result, declare_rank_local(Program(result.after), lint(result.after).findings))
+    seen = read_ranks(result.after, config)
+    _try(result, lint, declare_alone(Program(result.after), seen.branches, seen.meeting))
+    findings = lint(result.after).findings
+    _take(result, declare_rank_local(Program(result.after), findings, seen.meeting))
     result.findings = _mend(result, lint, None)
     return result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import libcst as cst
 
@@ -31,7 +31,9 @@ def declare_collective(program: Program) -> dict[str, tuple[str, list[str]]]:
     return decorate(program, chosen, "collective", "all ranks call it in each step")
 
 
-def declare_rank_local(program: Program, findings: Iterable[Finding]) -> dict[str, tuple[str, list[str]]]:
+def declare_rank_local(
+    program: Program, findings: Iterable[Finding], meeting: Collection[str]
+) -> dict[str, tuple[str, list[str]]]:
     """Decorate the functions in which something may fail on one rank alone, where nobody uses their results."""
     chosen: list[cst.FunctionDef] = []
     for finding in findings:
@@ -43,12 +45,14 @@ def declare_rank_local(program: Program, findings: Iterable[Finding]) -> dict[st
             scope = program.scope_of(script, step) if step is not None else None
             if not isinstance(scope, cst.FunctionDef) or any(scope is known for known in chosen):
                 continue
-            if _may_defer(program, scope):
+            if _may_defer(program, scope, meeting):
                 chosen.append(scope)
     return _decorate_outermost(program, chosen)
 
 
-def declare_alone(program: Program, branches: Iterable[Site]) -> dict[str, tuple[str, list[str]]]:
+def declare_alone(
+    program: Program, branches: Iterable[Site], meeting: Collection[str]
+) -> dict[str, tuple[str, list[str]]]:
     """Decorate the functions that only some ranks call, by a statement in a branch that the rank decides."""
     chosen: list[cst.FunctionDef] = []
     for site in branches:
@@ -59,7 +63,7 @@ def declare_alone(program: Program, branches: Iterable[Site]) -> dict[str, tuple
             target = program.target(call) if call is not None else None
             if target is None or any(target is known for known in chosen):
                 continue
-            if _may_defer(program, target):
+            if _may_defer(program, target, meeting):
                 chosen.append(target)
     return _decorate_outermost(program, chosen)
 
@@ -83,8 +87,10 @@ def _called_inside(program: Program, function: cst.FunctionDef, others: Iterable
     return bool(around) and all(any(scope is f for f in others if f is not function) for scope in around)
 
 
-def _may_defer(program: Program, function: cst.FunctionDef) -> bool:
-    """Whether a function's result is used nowhere, and it does not train."""
+def _may_defer(program: Program, function: cst.FunctionDef, meeting: Collection[str]) -> bool:
+    """Whether a function's result is used nowhere, and it neither trains nor is one of those that meet other ranks."""
+    if function.name.value in meeting:
+        return False
     if function.asynchronous is not None or suspends([function.body]) or program.reached(function.body):
         return False
     uses = [

@@ -3,7 +3,8 @@
 Terminology: a function *trains* when it, or a function of the program that it calls, calls both ``backward``
 and ``step``. A *training loop* trains in each round; the innermost of them is the *step loop*, whose rounds are
 steps, the others are *outer loops*. Calls are resolved by name: plain names to functions, ``self.name`` and
-methods of an object made in the same file to methods. Cost: O(n) for each question, remembered.
+methods of an object made in the same file, or in the same expression, to methods.
+Cost: O(n) for each question, remembered.
 """
 
 from __future__ import annotations
@@ -60,9 +61,13 @@ class Program:
         func = call.func
         if isinstance(func, cst.Name):
             return self.functions.get(func.value)
-        if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Name):
+        if not isinstance(func, cst.Attribute):
             return None
-        is_known = func.value.value == "self" or func.value.value in self.made
+        owner = func.value
+        if isinstance(owner, cst.Call):  # Trainer(args).fit()
+            is_known = isinstance(owner.func, cst.Name) and owner.func.value in self.classes
+        else:
+            is_known = isinstance(owner, cst.Name) and (owner.value == "self" or owner.value in self.made)
         return self.methods.get(func.attr.value) if is_known else None
 
     def calls(self, node: cst.CSTNode) -> Iterator[cst.Call]:

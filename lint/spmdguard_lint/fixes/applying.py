@@ -39,13 +39,17 @@ Lint = Callable[[Overlay], Linted]
 
 @dataclass
 class Fixed:
-    """What fixing came to: the changed files as they were and are, the findings that are left, and counts."""
+    """What fixing came to: the changed files as they were and are, the findings that are left, and counts.
+
+    ``refused``: those of them whose fix was undone; ``refused_before``: the same where they stood at first.
+    """
 
     before: dict[str, SourceFile]
     after: dict[str, SourceFile]
     findings: tuple[Finding, ...]
     num_fixed: int = 0
-    num_refused: int = 0
+    refused: tuple[Finding, ...] = ()
+    refused_before: tuple[Finding, ...] = ()
 
 
 @dataclass
@@ -74,7 +78,10 @@ def fix_project(lint: Lint, *, unsafe: bool) -> Fixed:
     changed = {name: source for name, source in state.overlay.items() if _differs(first, name, source)}
     num_fixed = sum(state.applied[name] for name in changed)
     before = {name: first.sources[name] for name in changed}
-    return Fixed(before, changed, state.now.findings, num_fixed, len(state.refused))
+    refused = tuple(f for f in state.now.findings if _key(f) in state.refused)
+    keys = set(map(_key, refused))
+    there = tuple(f for f in first.findings if _key(f) in keys)
+    return Fixed(before, changed, state.now.findings, num_fixed, refused, there)
 
 
 def _round(lint: Lint, state: _State, unsafe: bool) -> bool:

@@ -11,6 +11,8 @@ from .applying import Fixed
 from .showing import difference
 from .writing import CannotWrite, write_fixed
 
+MAX_LISTED = 5
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -40,12 +42,20 @@ class Outcome:
         return failures
 
     def summary(self) -> str:
-        """How many findings were fixed, or would be, and how many fixes were refused."""
+        """How many findings were fixed, or would be, and which ones' fixes were refused."""
         num, files = self.fixed.num_fixed, len(self.fixed.after)
         verb = "Would fix" if self.diff else "Fixed"
         text = f"{verb} {_count(num, 'finding')} in {_count(files, 'file')}" if num else "Nothing to fix"
-        if self.fixed.num_refused:
-            text += f"; {_count(self.fixed.num_refused, 'fix')} left out, which would bring another finding"
+        refused = self.fixed.refused_before if self.diff else self.fixed.refused
+        if refused:
+            listed = ", ".join(
+                f"{f.code} at {f.site.filename}:{f.site.start.row}" for f in refused[:MAX_LISTED]
+            )
+            more = ", ..." if len(refused) > MAX_LISTED else ""
+            text += (
+                f"; {_count(len(refused), 'fix')} left out, which would leave its finding or bring another: "
+            )
+            text += listed + more
         return text + "."
 
 

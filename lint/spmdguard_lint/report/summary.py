@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spmdguard_lint.model import Finding, Severity
+from spmdguard_lint.model import Applicability, Finding, Severity
 from spmdguard_lint.report.style import Style
 from spmdguard_lint.rules import registry
 
@@ -15,11 +15,16 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class Counts:
-    """What a run counted besides its findings; ``num_advice`` by code, what only a selection by name shows."""
+    """What a run counted besides its findings; ``num_advice`` by code, what only a selection by name shows.
+
+    ``tried``: the fixes that the run tried to apply; ``refused``: findings whose fix it undid.
+    """
 
     num_files: int
     num_suppressed: int = 0
     num_advice: Mapping[str, int] = field(default_factory=dict)
+    tried: Applicability | None = None
+    refused: tuple[Finding, ...] = ()
 
 
 def notes(findings: Sequence[Finding], counts: Counts) -> Iterator[str]:
@@ -30,10 +35,12 @@ def notes(findings: Sequence[Finding], counts: Counts) -> Iterator[str]:
         )
         selected = ",".join(sorted(counts.num_advice))
         yield f"Not shown, because it is advice: {listed}; `--extend-select {selected}` shows it."
-    rules = [registry.rule_for(finding.code) for finding in findings]
+    if counts.tried == "unsafe":
+        return
+    rules = [registry.rule_for(finding.code) for finding in findings if finding not in counts.refused]
     kinds = Counter(info.fix for info in rules if info is not None and info.fix is not None)
     if kinds:
-        option = " ".join(["--diff", *(["--unsafe-fixes"] if kinds["unsafe"] else [])])
+        option = " ".join(["--diff", *(["--unsafe-fixes"] if kinds["unsafe"] or counts.tried else [])])
         yield f"{_count(kinds.total(), 'finding')} may have a fix: `{option}` shows it."
 
 

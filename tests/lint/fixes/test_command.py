@@ -221,7 +221,30 @@ def test_a_fix_that_brings_a_finding_is_left_out(tree, in_process, monkeypatch):
     assert (root / "a.py").read_text() == SAFE_FIXED + UNSAFE.removeprefix(
         "import torch.distributed as dist\n"
     )
-    assert "Fixed 1 finding in 1 file; 1 fix left out, which would bring another finding." in outcome.out
+    left = "1 fix left out, which would leave its finding or bring another: SPG101 at a.py:"
+    assert f"Fixed 1 finding in 1 file; {left}" in outcome.out
+    assert "may have a fix" not in outcome.out
+
+
+def test_what_was_tried_is_not_offered_again(tree, in_process, monkeypatch):
+    """After unsafe fixes were tried no fix is promised; after the safe ones alone, the unsafe ones still are."""
+    from spmdguard_lint.fixes import planning, registry
+
+    def wrong(finding, script):
+        return registry.Proposal("unsafe", "do nothing of use", script.text + "\nx = 1\n")
+
+    tree({"a.py": UNSAFE})
+    monkeypatch.setattr(planning, "fixer_of", lambda code: wrong)
+    tried = in_process("lint", "--fix", "--unsafe-fixes", "a.py").out
+    assert (
+        "Nothing to fix; 1 fix left out, which would leave its finding or bring another: SPG101 at a.py:"
+        in tried
+    )
+    assert "may have a fix" not in tried
+    assert (
+        "1 finding may have a fix: `--diff --unsafe-fixes` shows it."
+        in in_process("lint", "--fix", "a.py").out
+    )
 
 
 LOOPS = """\
