@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
+import types
 from typing import Any
 
 _DESCRIPTORS = (
@@ -87,3 +89,17 @@ def describe_callable(function: Any) -> str:
         function = function.func
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).rpartition("<locals>.")[2]
+
+
+def is_being_decorated(fn: object) -> bool:
+    """Whether ``fn`` is a function of a module that has not been given its name there yet.
+
+    True while its decorators run for the first time. Nested functions and methods, and functions that were sent
+    here by value, are not recognised.
+    """
+    inner = inspect.unwrap(fn) if isinstance(fn, types.FunctionType) else fn
+    if not isinstance(inner, types.FunctionType) or not inner.__qualname__.isidentifier():
+        return False
+    module = sys.modules.get(inner.__module__)
+    names = inner.__globals__
+    return module is not None and names is vars(module) and inner.__qualname__ not in names

@@ -22,6 +22,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from spmdguard import stop
 from spmdguard.current import PerProcess
+from spmdguard.decorated import is_being_decorated
 from spmdguard.deferred import defer, raise_if_deferred_error, store
 from spmdguard.detach import free_locals
 from spmdguard.errors import OtherRanksFailed, TeardownTimeout
@@ -100,7 +101,8 @@ def run(
 ) -> Any:
     """Run training so that it ends the right way on every rank, whatever fails.
 
-    Three forms: ``run(train)``, ``with run(): ...``, and ``@run()`` above a function.
+    Three forms: ``run(train)``, ``with run(): ...``, and ``@run()`` above a function; ``@run`` without
+    parentheses above a function of a module raises ``TypeError`` before anything runs.
 
     After ``train`` returns, all ranks meet once and tell each other who holds a deferred error; the process
     group is destroyed; the ranks that hold one raise it, and the main rank calls ``post_train`` only where no
@@ -141,6 +143,11 @@ def run(
         return guarded
     if not callable(train):
         raise TypeError(f"train must be callable, got {train!r}; pass the function, not its result")
+    if is_being_decorated(train):
+        raise TypeError(
+            f"`@run` above `{getattr(train, '__name__', train)}` would run it where it is defined: "
+            "write `@run()`, with parentheses"
+        )
     with guarded:
         return train()
 

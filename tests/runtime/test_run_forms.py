@@ -1,0 +1,62 @@
+"""`run` as a call and as a decorator, with and without its parentheses."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import spmdguard
+
+
+@pytest.fixture
+def execute(monkeypatch) -> Callable[[str], dict[str, Any]]:
+    """Run a text as a module of its own."""
+
+    def run_text(text: str) -> dict[str, Any]:
+        module = types.ModuleType("run_forms_example")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        names = vars(module)
+        exec(compile(text, "run_forms_example.py", "exec"), names)
+        return names
+
+    return run_text
+
+
+@pytest.mark.parametrize("above", ["@run", "@run\n@spmdguard.rank_local"])
+def test_run_without_parentheses_is_refused_before_anything_runs(execute, above) -> None:
+    """`@run` above a module's function raises at once, with the corrected line; the function is not run."""
+    text = f"import spmdguard\nfrom spmdguard import run\nran = []\n{above}\ndef main():\n    ran.append(1)\n"
+    with pytest.raises(TypeError, match=r"`@run` above `main` .* write `@run\(\)`, with parentheses"):
+        execute(text)
+    assert sys.modules["run_forms_example"].ran == []
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "def main():\n    return 3\nresult = run(main)\n",
+        "@run()\ndef main():\n    return 3\nresult = main()\n",
+        "result = run(lambda: 3)\n",
+        "import functools\ndef main(n):\n    return n\nresult = run(functools.partial(main, 3))\n",
+        "def outer():\n    def main():\n        return 3\n    return run(main)\nresult = outer()\n",
+        "import functools\ndef same(f):\n    @functools.wraps(f)\n    def inner():\n        return f()\n"
+        "    return inner\n@same\ndef main():\n    return 3\nresult = run(main)\n",
+    ],
+)
+def test_the_documented_forms_run(execute, form) -> None:
+    """A call with a function of any kind runs it and gives its result, as does the decorated function."""
+    assert execute("from spmdguard import run\n" + form)["result"] == 3
+
+
+def test_a_function_sent_by_value_is_run() -> None:
+    """A function whose globals are not its module's, as when it came from another process, is no decoration."""
+    code = compile("3", "sent.py", "eval")
+    sent = types.FunctionType(code, {}, "sent")
+    sent.__module__ = __name__
+    assert spmdguard.run(sent) == 3
+    assert spmdguard.run(functools.partial(sent)) == 3
