@@ -41,7 +41,7 @@ def compose(
         if linting is not None:
             linting.stop()
         linting = Linting(files_of(places))
-    hints = linting.find(places, hint_timeout_s)
+    hints = linting.find(diagnosis.stacks(), hint_timeout_s)
     return Report(
         diagnosis=sharpen(diagnosis, hints or []),
         standings=tuple(standings),

@@ -58,12 +58,13 @@ class Diagnosis:
 
     def places(self) -> list[Place]:
         """Every place that matters, the suspects' first, each once."""
-        found: list[Place] = []
-        for cluster in self.clusters:
-            found += cluster.standing.places
-        for arm in self.parting.arms if self.parting is not None else ():
-            found += arm.places
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(place for stack in self.stacks() for place in stack))
+
+    def stacks(self) -> list[tuple[Place, ...]]:
+        """Where ranks stand, and where they parted: the suspects' stacks first, each innermost first."""
+        arms = self.parting.arms if self.parting is not None else ()
+        found = [cluster.standing.places for cluster in self.clusters] + [arm.places for arm in arms]
+        return [stack for stack in dict.fromkeys(found) if stack]
 
 
 def diagnose(found: Sequence[Standing], world_size: int) -> Diagnosis:

@@ -1,7 +1,7 @@
 """What the linter says about the lines at which a run stands still.
 
 The linter is asked as a process of its own, in bounded time; the runtime never imports it. A run that hangs
-is evidence, so its weaker findings are shown too, but only those that name a line where a rank stands.
+is evidence, so its weaker findings are shown too, but only those that relate to where a rank stands (`relating.py`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spmdguard.format import escape_text, short_path
 from spmdguard.watch.looking import kind_of_file
+from spmdguard.watch.relating import ON_ITS_WAY, Relation, relate, resolve, without_shared
 from spmdguard.watch.standing import Place
 
 _MAX_FILES = 4
@@ -32,7 +33,7 @@ _SEVERITY = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class Hint:
-    """A finding of the linter on or through a line where a rank stands."""
+    """A finding of the linter that relates to where a rank stands."""
 
     file: str
     line: int
@@ -44,6 +45,8 @@ class Hint:
     help: str
     others: tuple[int, ...] = ()
     """Lines of the calls to which the other ranks go on, where the finding is about an exit."""
+    names_line: bool = True
+    """Whether it names a line where a rank stands; else it is in the same function."""
 
     def describe(self) -> str:
         """``"train.py:38 SPG101 collective-in-rank-branch (likely): ..."``."""
@@ -74,8 +77,8 @@ class Linting:
         except OSError:
             return
 
-    def find(self, places: Sequence[Place], timeout_s: float) -> list[Hint] | None:
-        """Findings that name a line of ``places``, the surest first; None where the linter did not answer."""
+    def find(self, stacks: Sequence[Sequence[Place]], timeout_s: float) -> list[Hint] | None:
+        """Findings that relate to the stacks, the nearest first; None where the linter did not answer."""
         process = self._process
         if process is None:
             return None if self.files else []
@@ -85,12 +88,12 @@ class Linting:
             self.stop()
             return None
         self._output.seek(0)
-        return read_hints(self._output.read(_MAX_BYTES + 1), places) if code in (0, 1) else None
+        return read_hints(self._output.read(_MAX_BYTES + 1), stacks) if code in (0, 1) else None
 
     def covers(self, places: Iterable[Place]) -> bool:
         """Whether it was asked about every file of these places."""
-        known = {_name(file) for file in self.files}
-        return all(_name(file) in known for file in files_of(places))
+        known = {resolve(file) for file in self.files}
+        return all(resolve(file) in known for file in files_of(places))
 
     def stop(self) -> None:
         """End the process, where nobody will ask any more."""
@@ -120,39 +123,44 @@ def files_of(places: Iterable[Place]) -> list[str]:
     return [name for name in found if name.endswith(".py") and Path(name).is_file()][:_MAX_FILES]
 
 
-def read_hints(output: bytes, places: Iterable[Place]) -> list[Hint]:
-    """The findings among the linter's JSON that name a line of ``places``, those that match best first."""
+def read_hints(output: bytes, stacks: Sequence[Sequence[Place]]) -> list[Hint]:
+    """The findings among the linter's JSON that relate to the stacks, those that explain most first."""
     if len(output) > _MAX_BYTES:
         return []
     try:
         findings = json.loads(output)
     except ValueError:
         return []
-    order = {(_name(place.file), place.line): index for index, place in reversed(list(enumerate(places)))}
+    apart = without_shared(stacks)
     found = []
     for finding in findings if isinstance(findings, list) else []:
         try:
-            hint, nearness = _match(finding, order)
+            hint, relation = _match(finding, apart)
             sureness = _CERTAINTY.index(hint.certainty), _SEVERITY.index(finding["severity"])
         except (AttributeError, KeyError, TypeError, ValueError):
             continue
-        if nearness is not None:
-            found.append(((sureness, nearness), hint))
+        if relation is not None:
+            found.append((relation.order(sureness), hint))
     found.sort(key=lambda each: each[0])
     return [hint for _, hint in found]
 
 
-def _match(
-    finding: dict[str, Any], order: dict[tuple[str, int], int]
-) -> tuple[Hint, tuple[bool, int] | None]:
-    """The finding, and how near it is to where ranks stand; None where it names no such line."""
-    file = _name(str(finding["filename"]))
+def _match(finding: dict[str, Any], stacks: Sequence[Sequence[Place]]) -> tuple[Hint, Relation | None]:
+    """The finding, and how near it is to where ranks stand."""
+    file = resolve(str(finding["filename"]))
     line = int(finding["location"]["row"])
     last = int(finding["end_location"]["row"])
-    own = [order[file, row] for row in range(line, min(last, line + 40) + 1) if (file, row) in order]
     steps = [(int(step["location"]["row"]), str(step["message"])) for step in finding.get("trail", [])]
-    files = [_name(str(step["filename"])) for step in finding.get("trail", [])]
-    through = [order[name, row] for name, (row, _) in zip(files, steps, strict=True) if (name, row) in order]
+    files = [resolve(str(step["filename"])) for step in finding.get("trail", [])]
+    traces = finding.get("traces") or {}
+    others = _rows_of(traces.get("others", []))
+    diverging = _rows_of(traces.get("diverging", []))
+    relation = relate(
+        str(finding["code"]),
+        [(file, row) for row in range(line, min(last, line + 40) + 1)],
+        {*zip(files, (row for row, _ in steps), strict=True), *((file, row) for row in others | diverging)},
+        stacks,
+    )
     hint = Hint(
         file=escape_text(short_path(str(finding["filename"]))),
         line=line,
@@ -162,18 +170,12 @@ def _match(
         message=escape_text(str(finding["message"]).replace("\n", " "), 300),
         steps=tuple((row, escape_text(text.replace("\n", " "), 160)) for row, text in steps[:6]),
         help=escape_text(str(finding.get("help", "")).replace("\n", " "), 300),
+        others=tuple(sorted(others - diverging)[:20]),
+        names_line=relation is not None and relation.nearest <= ON_ITS_WAY,
     )
-    traces = finding.get("traces") or {}
-    others = {int(row) for text in traces.get("others", []) for row in _ROW.findall(str(text))}
-    diverging = {int(row) for text in traces.get("diverging", []) for row in _ROW.findall(str(text))}
-    hint = replace(hint, others=tuple(sorted(others - diverging)[:20]))
-    if own:
-        return hint, (False, min(own))
-    return hint, ((True, min(through)) if through else None)
+    return hint, relation
 
 
-def _name(filename: str) -> str:
-    try:
-        return str(Path(filename).resolve())
-    except OSError:
-        return filename
+def _rows_of(calls: Iterable[object]) -> set[int]:
+    """The lines that one column of a counter-example names."""
+    return {int(row) for text in calls for row in _ROW.findall(str(text))}

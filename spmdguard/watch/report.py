@@ -174,8 +174,8 @@ def _hint_lines(report: Report) -> list[str]:
     for hint in hints:
         lines.append(f"  lint:   {hint.describe()}")
         lines += [f"            line {row}: {text}" for row, text in hint.steps[:4]]
-    if hints[0].help:
-        lines.append(f"          help: {hints[0].help}")
+        if hint.help:
+            lines.append(f"          help: {hint.help}")
     return lines
 
 
@@ -183,7 +183,7 @@ def shown_hints(report: Report) -> tuple[Hint, ...]:
     """The findings to show: where the cause may be no line of the program, only those that are sure enough."""
     found = report.hints or ()
     if report.diagnosis.kind in _STALE:
-        found = tuple(hint for hint in found if hint.certainty != "possible")
+        found = tuple(hint for hint in found if hint.certainty != "possible" and hint.names_line)
     return found[:2]
 
 

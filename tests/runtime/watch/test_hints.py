@@ -51,8 +51,11 @@ def finding(row: int, trail: list[int], **more: Any) -> dict[str, Any]:
     return {**data, **more}
 
 
-def read(findings: object, *lines: int) -> list[Hint]:
-    return read_hints(json.dumps(findings).encode(), [Place("train.py", line, "main") for line in lines])
+def read(findings: object, *stacks: int | tuple[int, ...]) -> list[Hint]:
+    """What is shown where ranks stand at these lines, innermost first."""
+    lines = [each if isinstance(each, tuple) else (each,) for each in stacks]
+    places = [[Place("train.py", line, "main") for line in stack] for stack in lines]
+    return read_hints(json.dumps(findings).encode(), places)
 
 
 def test_the_linter_names_the_line_that_the_stacks_lack(script: Path) -> None:
@@ -80,7 +83,7 @@ def test_a_linter_that_is_late_is_ended(script: Path) -> None:
     linting = Linting(["hangs.py"])
     process = linting._process
     assert process is not None
-    assert linting.find([Place("hangs.py", 19, "train")], 0.0) is None
+    assert linting.find([[Place("hangs.py", 19, "train")]], 0.0) is None
     deadline_s = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline_s:
         time.sleep(0.01)
@@ -88,16 +91,92 @@ def test_a_linter_that_is_late_is_ended(script: Path) -> None:
 
 
 def test_only_findings_about_the_places_are_shown() -> None:
-    """A finding counts on its own line or through a line of its trail, and the nearest comes first."""
-    found = [finding(50, [51]), finding(17, [16, 19]), finding(19, [])]
+    """A finding counts on its own line, or by a line of its trail or counter-example; on its own line first."""
+    nowhere = {"diverging": ["ends"], "others": ["end"]}
+    found = [finding(50, [51], traces=nowhere), finding(17, [16, 19], traces=nowhere), finding(19, [])]
     assert [hint.line for hint in read(found, 19)] == [19, 17]
+    assert [hint.line for hint in read([finding(17, [16])], 19)] == [17]
     assert read(found, 99) == []
 
 
 def test_surer_findings_come_first() -> None:
-    """Of findings that match, a definite one comes before a possible one."""
-    found = [finding(19, [], certainty="possible"), finding(17, [19], certainty="definite")]
+    """Of findings that relate alike, a definite one comes before a possible one."""
+    found = [finding(16, [19], certainty="possible"), finding(17, [19], certainty="definite")]
     assert [hint.certainty for hint in read(found, 19)] == ["definite", "possible"]
+
+
+PROGRAM = """\
+def reduce(x):
+    all_reduce(x)
+
+
+def evaluate(rank, x):
+    if rank == 0:
+        return
+    reduce(x)
+
+
+def train(rank, x):
+    for epoch in range(3):
+        for step in range(9):
+            reduce(x)
+            stop = check(rank)
+            if stop:
+                break
+        if stop:
+            break
+    barrier()
+    save(x)
+    evaluate(rank, x)
+
+
+train(0, 1)
+"""
+IN_LOOP, AFTER_LOOP = (2, 14, 25), (20, 25)
+"""Stacks of one rank in the inner loop, and of one that has left it."""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(PROGRAM)
+
+
+def test_a_finding_in_the_loop_comes_before_one_elsewhere(program: None) -> None:
+    """The exit from the loop that one rank is in comes before an exit elsewhere that leads to the same call."""
+    found = [
+        finding(7, [6, 2], certainty="definite"),
+        finding(19, [18], code="SPG301"),
+        finding(17, [16], code="SPG301"),
+    ]
+    assert [hint.line for hint in read(found, IN_LOOP, AFTER_LOOP)] == [17, 19, 7]
+
+
+def test_a_finding_beside_the_line_is_shown(program: None) -> None:
+    """No line of the finding is one where a rank stands, but it is in the same loop or function, and says so."""
+    (hint,) = read([finding(15, [])], IN_LOOP, AFTER_LOOP)
+    assert (hint.line, hint.names_line) == (15, False)
+    assert [hint.names_line for hint in read([finding(20, [])], IN_LOOP, AFTER_LOOP)] == [True]
+    assert read([finding(6, [])], IN_LOOP, AFTER_LOOP) == []
+
+
+def test_a_rule_about_something_else_comes_after_partings(program: None) -> None:
+    """A rule of the 6xx comes after one about partings, and only where it names a line; on the very line, first."""
+    parting, on_way, beside = (
+        finding(17, []),
+        finding(21, [20], code="SPG601"),
+        finding(21, [], code="SPG701"),
+    )
+    assert [h.code for h in read([on_way, beside, parting], IN_LOOP, AFTER_LOOP)] == ["SPG102", "SPG601"]
+    there = finding(20, [], code="SPG601")
+    assert [h.code for h in read([parting, there], IN_LOOP, AFTER_LOOP)] == ["SPG601", "SPG102"]
+
+
+def test_frames_that_all_ranks_share_tell_nothing(program: None) -> None:
+    """A finding on a call in which every rank stands does not explain why they parted; with one stack it may."""
+    found = [finding(25, [])]
+    assert read(found, IN_LOOP, AFTER_LOOP) == []
+    assert [hint.line for hint in read(found, IN_LOOP)] == [25]
 
 
 _json = st.recursive(
@@ -118,8 +197,8 @@ def test_any_answer_is_read_without_harm(wrong: dict[str, Any]) -> None:
 
 def test_an_answer_that_is_no_json_is_none() -> None:
     """A broken or endless answer gives no finding."""
-    assert read_hints(b"{", [Place("train.py", 1, "main")]) == []
-    assert read_hints(b" " * 5_000_000, [Place("train.py", 1, "main")]) == []
+    assert read_hints(b"{", [[Place("train.py", 1, "main")]]) == []
+    assert read_hints(b" " * 5_000_000, [[Place("train.py", 1, "main")]]) == []
 
 
 def test_only_files_that_exist_are_linted(script: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 from hypothesis import given, settings
@@ -67,6 +68,14 @@ def test_the_report_names_rank_line_and_wait() -> None:
         "line 32: `rank == 0` decides",
     ):
         assert piece in text, text
+
+
+def test_each_help_stands_under_its_finding() -> None:
+    """Of two findings, each is followed by its own help."""
+    other = replace(HINT, line=40, code="SPG203", help="let the error reach all")
+    text = render_text(report_of([waiting(0, 2, [call(1, "barrier", 20)])], 2, (HINT, other)))
+    found = [line.split()[2] for line in text.split("\n") if "lint:" in line or "help:" in line]
+    assert found == ["SPG101", "it", "SPG203", "the"]
 
 
 @settings(max_examples=40, deadline=None)
