@@ -11,12 +11,16 @@ from .marks import mark
 from .registry import Proposal
 from .rewrite import Rewrite
 from .script import Script, walk
+from .training import trains
 
 _LOOPS = (cst.For, cst.While)
 
 
-def agree_on_exit(finding: Finding, script: Script) -> Proposal | None:
+def agree_on_exit(finding: Finding, script: Script, *, in_training_only: bool = True) -> Proposal | None:
     """Unsafe always: it adds a collective, and a rank then leaves because another one wants to.
+
+    The agreement is one on the end of the whole run: outside a function that trains (an evaluation, a helper) it
+    is offered only where the exit is such a stop by its kind.
 
     Only for a branch that stands directly in a loop, which every rank reaches in every round, and whose arm
     ends by leaving the loop.
@@ -26,6 +30,8 @@ def agree_on_exit(finding: Finding, script: Script) -> Proposal | None:
     if branch is None or script.holder(branch) is None or not isinstance(script.owner(branch), _LOOPS):
         return None
     if isinstance(branch.orelse, cst.If) or not _leaves(branch.body):
+        return None
+    if in_training_only and not trains(script, branch):
         return None
     if any(isinstance(node, (cst.NamedExpr, cst.Await, cst.Yield)) for node in walk(branch.test)):
         return None

@@ -22,7 +22,7 @@ def fix(finding: Finding, script: Script) -> Proposal | None:
     """Unsafe: it adds a collective to every round."""
     loop = script.loop_at(finding.site)
     if loop is None:
-        return agree_on_exit(finding, script)
+        return agree_on_exit(finding, script, in_training_only=False)
     rewrite = Rewrite(script)
     if not end_step(rewrite, loop):
         return None

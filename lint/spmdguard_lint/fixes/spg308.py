@@ -10,4 +10,4 @@ from .script import Script
 
 def fix(finding: Finding, script: Script) -> Proposal | None:
     """Never safe: see ``agreeing``."""
-    return agree_on_exit(finding, script)
+    return agree_on_exit(finding, script, in_training_only=False)

@@ -61,9 +61,10 @@ decided by the clock, the file system, a random number, the environment or a sig
 to SPG308 instead; a `raise` by SPG205.
 
 ## Fix safety
-A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
-`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
-wants to. Other forms have no fix: whether ranks should agree on the
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix where the function trains
+(runs a backward pass or steps an optimizer): `if sync_should_stop(condition): break`. It adds a collective to every
+round, and every rank leaves as soon as one wants to. The agreement is one on the end of the whole run, so an
+evaluation or a helper gets none. Other forms have no fix: whether ranks should agree on the
 exit or contribute a neutral value is the author's choice.
 
 ## References

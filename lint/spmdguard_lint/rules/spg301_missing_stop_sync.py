@@ -10,6 +10,9 @@ A kept error that nobody asks for lets training run to its end in an error that 
 asks for itself alone (`if has_deferred_error(): break`) leaves the loop while the others enter the next
 collective, and hang in it.
 
+The loop that never agrees is a **warning**: it loses time. An exit that one rank's own error decides is an **error**:
+it hangs.
+
 ## Example
 ```python
 import torch.distributed as dist
@@ -29,7 +32,7 @@ def train(steps, grad):
 ## Use instead
 ```python
 import torch.distributed as dist
-from spmdguard import has_deferred_error, rank_local, sync_should_stop
+from spmdguard import rank_local, sync_should_stop
 
 @rank_local(only="main")
 def log(step):
@@ -40,7 +43,7 @@ def train(steps, grad):
     for step in range(steps):
         dist.all_reduce(grad)
         log(step)
-        if sync_should_stop(has_deferred_error()):
+        if sync_should_stop():
             break
 ```
 
@@ -83,7 +86,7 @@ if TYPE_CHECKING:
 RULE = rule(
     code="SPG301", name="missing-stop-sync", severity="warning", status="stable", page=__doc__, fix="unsafe"
 )
-HELP = "end the step with `if sync_should_stop(has_deferred_error()): break`"
+HELP = "end the step with `if sync_should_stop(): break`"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:

@@ -54,9 +54,10 @@ only printed or logged do not matter. A deadline that is checked by a `while` lo
 well.
 
 ## Fix safety
-A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
-`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
-wants to. Other forms have no fix.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix where the function trains
+(runs a backward pass or steps an optimizer): `if sync_should_stop(condition): break`. It adds a collective to every
+round, and every rank leaves as soon as one wants to. The agreement is one on the end of the whole run, so an
+evaluation or a helper gets none. Other forms have no fix.
 
 ## References
 - `spmdguard.sync_should_stop(time_is_up)` shares a deadline at the end of a step

@@ -47,9 +47,10 @@ reported too: nothing in the code says so. Mark the assignment with `# spmdguard
 with `# spmdguard: ignore[SPG304] -- reason`.
 
 ## Fix safety
-A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
-`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
-wants to. Other forms have no fix.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix where the function trains
+(runs a backward pass or steps an optimizer): `if sync_should_stop(condition): break`. It adds a collective to every
+round, and every rank leaves as soon as one wants to. The agreement is one on the end of the whole run, so an
+evaluation or a helper gets none. Other forms have no fix.
 
 ## References
 - [NFS attribute caching, nfs(5)](https://man7.org/linux/man-pages/man5/nfs.5.html)

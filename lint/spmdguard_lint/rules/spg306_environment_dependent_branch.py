@@ -42,9 +42,10 @@ Environment variables that a launcher sets to the same value for every process a
 only those known to differ (ranks, host names) are not.
 
 ## Fix safety
-A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix:
-`if sync_should_stop(condition): break`. It adds a collective to every round, and every rank leaves as soon as one
-wants to. Other forms have no fix.
+A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix where the function trains
+(runs a backward pass or steps an optimizer): `if sync_should_stop(condition): break`. It adds a collective to every
+round, and every rank leaves as soon as one wants to. The agreement is one on the end of the whole run, so an
+evaluation or a helper gets none. Other forms have no fix.
 
 ## References
 - [torchrun: environment

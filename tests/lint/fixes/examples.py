@@ -368,6 +368,7 @@ for _code, (_condition, _imports) in _AGREED.items():
     {guard}
     def train(batches, grad, limit, host):
         for batch in batches:
+            batch.loss.backward()
             dist.all_reduce(grad)
             if {condition}:  # enough
                 break

@@ -253,6 +253,7 @@ import torch.distributed as dist
 
 def first(batches, x):
     for batch in batches:
+        batch.loss.backward()
         dist.all_reduce(x)
         if dist.get_rank() == 0 and batch.empty:
             break
@@ -260,6 +261,7 @@ def first(batches, x):
 
 def second(batches, x):
     for batch in batches:
+        batch.loss.backward()
         dist.all_reduce(x)
         if dist.get_rank() == 0:
             dist.barrier()

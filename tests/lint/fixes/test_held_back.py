@@ -123,3 +123,34 @@ def test_a_call_behind_a_way_out_of_the_arm_is_not_evaluated_before_the_branch()
             print(total)
     """
     assert fixes(text, "SPG104") == [False]
+
+
+EVALUATION = """
+import torch
+import torch.distributed as dist
+
+
+def forward(model, batch):
+    loss = model(batch).sum()
+    {step}
+    return loss
+
+
+def over(model, loader):
+    total = torch.zeros(())
+    for batch in loader:
+        loss = forward(model, batch)
+        if torch.isnan(loss).item():
+            return None
+        total += loss
+        dist.all_reduce(total)
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "trains"), [("pass", False), ("loss.backward()", True), ("model.optimizer.step()", True)]
+)
+def test_an_agreement_to_stop_is_for_the_training_loop(step: str, trains: bool) -> None:
+    """A way out of an evaluation is no stop of the whole run; one out of the loop that trains may be."""
+    assert fixes(EVALUATION.format(step=step), "SPG102") == [trains]
