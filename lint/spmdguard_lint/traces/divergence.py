@@ -20,7 +20,7 @@ from .doubts import doubtful, of_another_group
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
-from .nodes import Branch, Call, Loop, Node, Op, Tree, Try
+from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
 from .pointing import anchor, call_name, first_in, first_jump, first_op, telling_jump
 from .terms import Continuation, Reader, Terms, TooLarge, Watcher, root_continuation, subtrees
 
@@ -165,7 +165,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
                 jump = then_jump
     else:
         shape = "exit"
-        if then_jump is None:
+        if then_jump is None or _leaves_alone(terms, candidate, else_jump):
             jump = else_jump
             diverging, others = others, diverging
     if doubtful(candidate, node, shape, jump, quiet):
@@ -174,6 +174,8 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
     if shape == "exit":
         arm = node.then if jump is then_jump else node.orelse
         jump, path, precondition = telling_jump(arm, candidate.k)
+        if jump is not None and all(isinstance(step, Branch) for step in path):
+            diverging = lines(terms, quiet.jump(jump, candidate.k))
         call = next((step for step in path if isinstance(step, Call)), None)
         target = call if call is not None else jump if jump is not None else node
         place, text = target.place, getattr(target, "text", node.text)
@@ -212,6 +214,13 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         implicit=bool(op is not None and op.implicit),
         regions=candidate.k.regions,
     )
+
+
+def _leaves_alone(terms: Terms, candidate: Candidate, else_jump: Jump | None) -> bool:
+    """Whether, of two arms with a way out, only the second comes to no operation: its ranks are those that leave."""
+    if else_jump is None or else_jump.kind not in ("return", "break", "continue"):
+        return False
+    return first_in(terms, candidate.then) is not None and first_in(terms, candidate.orelse) is None
 
 
 def _next_round(candidate: Candidate, quiet: Reader) -> Op | None:

@@ -220,7 +220,7 @@ class Reader:
         if isinstance(node, Branch):
             return self._branch(node, k)
         if isinstance(node, Jump):
-            return self._jump(node, k)
+            return self.jump(node, k)
         if isinstance(node, Call):
             return self._call(node, k)
         if isinstance(node, Loop):
@@ -271,7 +271,8 @@ class Reader:
             self.decided[condition.key] = found
         return found
 
-    def _jump(self, node: Jump, k: Continuation) -> int:
+    def jump(self, node: Jump, k: Continuation) -> int:
+        """The term that a jump goes on with."""
         if node.kind == "return":
             return k.ret
         if node.kind == "break":
