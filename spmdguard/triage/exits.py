@@ -133,10 +133,10 @@ class ExitReader:
 
 
 def _ranks(text: str) -> list[int | None]:
-    """``"0-2,5"`` to numbers; nothing to one unknown rank. At most 100,000."""
+    """``"0-2,5"`` to numbers; nothing to one unknown rank. At most 20,000."""
     found: list[int | None] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         if first.isdigit() and (not last or last.isdigit()):
-            found.extend(range(int(first), min(int(last or first), int(first) + 100_000) + 1))
+            found.extend(range(int(first), min(int(last or first), int(first) + 20_000) + 1))
     return found or [None]

@@ -155,7 +155,7 @@ def _of_peers(event: Event, processes: Processes) -> Verdict:
 
 
 def _killed(exits: list[Exit], processes: Processes) -> Verdict:
-    first = min(exits, key=lambda ended: (not ended.root, ended.when or (9999,), exits.index(ended)))
+    first = min(exits, key=lambda ended: (not ended.root, ended.when or (9999,)))
     same = [
         ended
         for ended in exits
@@ -187,7 +187,7 @@ def _silent(evidence: Evidence, processes: Processes) -> Verdict | None:
     ]
     if not mute or not spoke or any(who.rank is None for who in spoke):
         return None
-    first = min(mute, key=lambda ended: (not ended.root, ended.when or (9999,), mute.index(ended)))
+    first = min(mute, key=lambda ended: (not ended.root, ended.when or (9999,)))
     who = processes.of_exit(first)
     last = processes.last_words(who)
     return Verdict(
