@@ -1,24 +1,35 @@
 """Why a run stands still: from where every rank stands, which ranks are the cause, and what the others wait for.
 
-Causes in the order in which they are believed: a rank that raised, died, is stopped, was never heard of,
-holds the GIL, or ended; then ranks that began different collectives; then a rank that is elsewhere; then
-nothing but the connection between them. A rank whose exception came out of communication is a *victim*: it
-counts as waiting where it was.
+Causes in the order in which they are believed: a rank that raised, was aborted in a collective, died, is stopped,
+was never heard of, holds the GIL, or ended; then ranks that began different collectives; then a rank that is
+elsewhere; then nothing but the connection between them. A rank whose exception came out of communication is a
+*victim*: it counts as waiting where it was.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from spmdguard.format import name_ranks
 from spmdguard.watch.looking import pending_of
-from spmdguard.watch.partings import Parting, find_parting
+from spmdguard.watch.partings import Parting, find_mismatch, find_parting
 from spmdguard.watch.standing import Place, Standing
 
 Kind = Literal[
-    "raised", "died", "stopped", "missing", "silent", "ended", "parted", "elsewhere", "together", "alone"
+    "raised",
+    "aborted",
+    "died",
+    "stopped",
+    "missing",
+    "silent",
+    "ended",
+    "parted",
+    "elsewhere",
+    "together",
+    "alone",
 ]
 
 
@@ -74,7 +85,10 @@ def diagnose(found: Sequence[Standing], world_size: int) -> Diagnosis:
         standings.setdefault(rank, Standing(rank=rank, state="missing"))
     waiting = {rank: each for rank, each in standings.items() if waits(each)}
     parting = find_parting({rank: each for rank, each in standings.items() if each.state != "missing"})
+    aborted = find_mismatch(standings, waiting)
     kind, suspects = _judge(standings, waiting, parting)
+    if kind == "died" and aborted is not None:
+        kind, suspects, parting = "aborted", aborted.arms[0].ranks, aborted
     target = _target(waiting)
     clusters = _cluster(standings, set(suspects), target)
     return Diagnosis(
@@ -194,9 +208,18 @@ def _title(
         return f"{who} failed first: {first.failure or 'an exception'}"
     if kind == "parted" and parting is not None:
         return f"{_parted_title(parting, who)}"
+    if kind == "aborted" and parting is not None:
+        operations = " and ".join(
+            dict.fromkeys(arm.operation for arm in parting.arms if arm.ranks != suspects)
+        )
+        were = "was" if len(suspects) == 1 else "were"
+        return (
+            f"ranks parted: {who} {were} aborted in {first.operation}, by a collective mismatch, "
+            f"while {name_ranks(waiting)} waited in {operations}"
+        )
     process = f"process {first.pid} on {first.host}" if len(suspects) == 1 and first.pid else ""
     return {
-        "died": f"{who} died without a word{f' ({process})' if process else ''}: killed, or os._exit",
+        "died": f"{who} died without a word{f' ({process})' if process else ''}: {describe_end(first)}",
         "stopped": f"{who} {verb} stopped by a signal{f' ({process})' if process else ''}",
         "missing": f"nothing was heard of {who}; {what}",
         "silent": f"{who} {verb} silent: alive, but something holds the GIL{f' ({process})' if process else ''}",
@@ -216,6 +239,18 @@ def _parted_title(parting: Parting, who: str) -> str:
         return f"{who} did not come to {operations[0]}, {where}"
     texts = [f"{name_ranks(arm.ranks)} began {arm.operation}" for arm in parting.arms[:2]]
     return f"{' where '.join(texts)}, {where}"
+
+
+def describe_end(standing: Standing) -> str:
+    """How the process of a rank that died ended, as far as it is known."""
+    if not standing.failure:
+        return "killed, or os._exit"
+    if standing.failure.startswith("exit code"):
+        return f"it ended with {standing.failure}, past Python's own exit (os._exit)"
+    number = signal.Signals.__members__.get(standing.failure)
+    named = standing.failure if number is None else f"signal {int(number)} ({standing.failure})"
+    where = f" in {standing.operation}" if standing.operation and standing.failure != "SIGKILL" else ""
+    return f"ended by {named}{where}"
 
 
 def describe_wait(waiting: Mapping[int, Standing]) -> str:

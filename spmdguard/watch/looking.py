@@ -131,6 +131,18 @@ def places_of(frames: Iterable[Frame]) -> tuple[Place, ...]:
     return tuple(Place(_short(file), line, function) for file, line, function in user or known[:1])
 
 
+def operation_of(frames: Iterable[Frame]) -> str:
+    """What these frames, innermost first, wait in, as far as they tell; empty outside communication."""
+    operation = ""
+    for file, _, function in frames:
+        kind = kind_of_file(file)
+        if kind is _USER:
+            break
+        if kind is _COMMUNICATION and function not in _PLUMBING:
+            operation = function
+    return _NAMES.get(operation, operation)
+
+
 def places_of_traceback(exc: BaseException) -> tuple[Place, ...]:
     """Where an exception was raised, in the user's code, innermost first."""
     frames: list[Frame] = []

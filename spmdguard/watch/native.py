@@ -10,16 +10,15 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
-import re
 from pathlib import Path
 from typing import Any
 
+from spmdguard.watch.fatal import main_thread_frames
 from spmdguard.watch.looking import places_of
 from spmdguard.watch.standing import Place
 
 AFTER_S = 1.5
 _MAX_BYTES = 65_536
-_FRAME = re.compile(r'  File "([^"\n]{1,400})", line (\d{1,9}) in ([^\n]{1,200})')
 
 
 class NativeWatchdog:
@@ -66,7 +65,4 @@ def read_stacks(folder: Path, rank: int) -> tuple[Place, ...]:
             text = file.read(_MAX_BYTES).decode(errors="replace")
     except OSError:
         return ()
-    # of several dumps the last one counts, and in a dump the main thread stands last
-    main = text.rpartition("Thread 0x")[2]
-    frames = [(file, int(line), function) for file, line, function in _FRAME.findall(main)]
-    return places_of(frames[:60])
+    return places_of(main_thread_frames(text))

@@ -55,6 +55,48 @@ def find_parting(standings: Mapping[int, Standing]) -> Parting | None:
     return min(known, key=lambda parting: _begins(parting, standings), default=None)
 
 
+def find_mismatch(standings: Mapping[int, Standing], waiting: Mapping[int, Standing]) -> Parting | None:
+    """What a process that was aborted in a collective, and the ranks that wait, say of a collective mismatch.
+
+    gloo aborts a process that receives more than it expects, from a thread of its own: the partner is in another
+    collective, or in the same one with a larger tensor. What the process had begun is lost with it, but not where it
+    was. None where no rank was aborted in a collective, or the others wait at the very same place.
+    """
+    aborted = [
+        each
+        for each in standings.values()
+        if each.state == "died" and each.failure == "SIGABRT" and each.operation
+    ]
+    others = [each for rank, each in waiting.items() if _last_call(each) is not None]
+    where = {(each.operation, each.places) for each in aborted}
+    if not aborted or all((each.operation, each.places) in where for each in others):
+        return None
+    first = _last_call(others[0])
+    if first is None:
+        return None
+    group = others[0].find_group(first.group)
+    arms: dict[tuple[str, tuple[Place, ...], str], list[int]] = {}
+    for each in others:
+        call = _last_call(each) or first
+        arms.setdefault((call.operation, call.places, call.sizes), []).append(each.rank)
+    dead = [
+        Arm(tuple(sorted(each.rank for each in aborted if (each.operation, each.places) == key)), *key)
+        for key in sorted(where, key=str)
+    ]
+    living = [
+        Arm(tuple(sorted(ranks)), operation, places, sizes)
+        for (operation, places, sizes), ranks in arms.items()
+    ]
+    label = group.describe() if group is not None else f"group {first.group!r}"
+    return Parting(label, first.number, (*dead, *living), None)
+
+
+def _last_call(standing: Standing) -> Call | None:
+    """The collective that a waiting rank is in: the first that is not done, else the last."""
+    calls = [call for call in standing.calls if not call.point_to_point]
+    return next((call for call in calls if not call.done), calls[-1] if calls else None)
+
+
 def _group_names(standings: Mapping[int, Standing]) -> list[str]:
     names = {call.group for each in standings.values() for call in each.calls if not call.point_to_point}
     return sorted(names | {group.name for each in standings.values() for group in each.groups})

@@ -8,6 +8,7 @@ import select
 from dataclasses import replace
 
 from spmdguard.watch.board import Board, process_state
+from spmdguard.watch.fatal import find_end, read_fatal
 from spmdguard.watch.native import read_stacks
 from spmdguard.watch.standing import Standing, from_json
 
@@ -20,6 +21,8 @@ class Peers:
     def __init__(self, board: Board, wakes: int | None = None) -> None:
         self._board = board
         self._descriptors: dict[int, int] = {}
+        self._pids: dict[int, int] = {}
+        self._ends: dict[int, str] = {}
         self.gone: set[int] = set()
         self._poll = select.poll()
         self._reading, self._writing = os.pipe()
@@ -49,7 +52,7 @@ class Peers:
                 continue
             except OSError:
                 continue
-            self._descriptors[rank] = descriptor
+            self._descriptors[rank], self._pids[rank] = descriptor, known[1]
             self._poll.register(descriptor, select.POLLIN)
 
     def wait(self, timeout_s: float) -> bool:
@@ -62,6 +65,7 @@ class Peers:
             descriptor = self._descriptors.pop(rank)
             self._poll.unregister(descriptor)
             os.close(descriptor)
+            self._ends[rank] = find_end(self._pids[rank])
             self.gone.add(rank)
         return bool(ended)
 
@@ -95,13 +99,27 @@ class Peers:
             return standing
         state = process_state(pid)
         if rank in self.gone or state in ("", "Z", "X"):
-            return replace(standing, state="died")
+            return self._of_dead(standing)
         if state in ("T", "t"):
             return replace(standing, state="stopped")
         if age_s <= FRESH_S:
             return standing
         places = read_stacks(self._board.folder, rank) or standing.places
         return replace(standing, state="silent", places=places)
+
+    def _of_dead(self, standing: Standing) -> Standing:
+        """With how the process ended, and where a fatal signal met it."""
+        rank = standing.rank
+        fatal = read_fatal(self._board.folder, rank)
+        if fatal is None:
+            return replace(standing, state="died", failure=self._ends.get(rank, ""))
+        return replace(
+            standing,
+            state="died",
+            failure=fatal.signal,
+            places=fatal.places or standing.places,
+            operation=fatal.operation,
+        )
 
     def read_all(self) -> list[Standing]:
         """What every rank of this node last said."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spmdguard.format import escape_text, name_ranks, name_ranks_by_host
-from spmdguard.watch.diagnosis import Cluster, Diagnosis
+from spmdguard.watch.diagnosis import Cluster, Diagnosis, describe_end
 from spmdguard.watch.hints import Hint
 from spmdguard.watch.partings import Arm
 from spmdguard.watch.standing import Place, Standing
@@ -18,10 +18,12 @@ MAX_LINES = 40
 _MAX_CLUSTERS = 8
 _MAX_ARMS = 4
 _MAX_WIDTH = 300
-LEFT_KINDS = ("raised", "died", "ended")
+LEFT_KINDS = ("raised", "aborted", "died", "ended")
 _STALE = ("died", "stopped", "missing", "silent")  # the cause is no line of the program
 _ADVICE = {
     "raised": "mend the error of {who}; what other ranks say is its consequence",
+    "aborted": "every rank must call the same collectives in the same order, with tensors of the same size; look at "
+    "what decides between these (gloo, on the stderr of {who}: `EnforceNotMet ... collective mismatch`)",
     "died": "look for the out-of-memory killer (dmesg), a signal from the scheduler, or a call of os._exit",
     "stopped": "send it SIGCONT, or find who stopped it (a debugger, a terminal, the scheduler)",
     "missing": "look whether its host is reachable and its process was started",
@@ -65,12 +67,25 @@ def render_text(report: Report) -> str:
     label = "FAILED" if diagnosis.kind in LEFT_KINDS else "STALL"
     head = [f"spmdguard: {label}: {diagnosis.title}", f"  saw:   {report.reason} ({report.when})"]
     who = name_ranks(diagnosis.suspects) if diagnosis.suspects else "the ranks"
-    tail = [f"  do:    {advice}"] if (advice := _ADVICE[diagnosis.kind].format(who=who)) else []
+    tail = [f"  do:    {advice}"] if (advice := _advise(diagnosis).format(who=who)) else []
     tail = [*_hint_lines(report), *tail]
     parting = _parting_lines(diagnosis)
     room = MAX_LINES - len(head) - len(tail) - len(parting)
     lines = [*head, *parting, *_cluster_lines(report, max(4, room)), *tail]
     return "\n".join(line if len(line) <= _MAX_WIDTH else f"{line[: _MAX_WIDTH - 1]}…" for line in lines)
+
+
+def _advise(diagnosis: Diagnosis) -> str:
+    """What to do; of a fatal signal its own message tells more than any guess."""
+    ends = {c.standing.failure for c in diagnosis.clusters if set(c.ranks) & set(diagnosis.suspects)}
+    if diagnosis.kind != "died" or not ends or ends & {"", "SIGKILL", "SIGTERM"}:
+        return _ADVICE[diagnosis.kind]
+    if any(end.startswith("exit code") for end in ends):
+        return "look for a call of os._exit, in the program or in a library, on {who}"
+    return (
+        "look at what {who} wrote last to stderr: `terminate called`, an assertion, a native stack; gloo aborts where "
+        "ranks hand tensors of different sizes to one collective"
+    )
 
 
 def format_places(places: Sequence[Place], limit: int = 4) -> str:
@@ -152,10 +167,11 @@ def _describe_state(cluster: Cluster) -> str:
         return f"ended{code}{how}, {seconds} ago"
     if first.state == "running":
         return f"{'computes' if first.busy else 'blocked'}, not in communication, since {seconds}"
+    if first.state == "died":
+        return f"{describe_end(first)}; last seen"
     texts = {
         "stopped": "stopped by a signal; last seen",
         "silent": f"holds the GIL, or gets no CPU; its watch thread has not run for {first.seen_s:.1f} s",
-        "died": "died without a word; last seen",
         "missing": "never heard of",
     }
     return texts[first.state]

@@ -84,7 +84,7 @@ class Standing:
         groups, calls: how far it has come, and the last calls that torch recorded.
         step: calls of ``sync_should_stop``.
         phases: open phases, outermost first.
-        failure: the exception as one line; why it left.
+        failure: the exception as one line; why it left; of one that died the signal, where it is known.
         victim: whether the exception came out of communication with a rank that had left.
         exit_code: where it ended.
         seen_s: age of this information.

@@ -18,6 +18,7 @@ from spmdguard.group.torch_access import default_group
 from spmdguard.group.world import TorchWorld, find_number
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
 from spmdguard.watch.cause import FAILED, STALLED, Cause
+from spmdguard.watch.fatal import FatalRecord
 from spmdguard.watch.leaving import (
     acknowledge,
     describe_for,
@@ -110,6 +111,7 @@ class Watch(threading.Thread):
         )
         self.board.write(to_json(self.observer.standing))
         self.native = NativeWatchdog(folder, rank)
+        self.fatal = FatalRecord(folder, rank)
         self._termination.has_news = lambda: self._left or bool(self.peers.gone)
         return True
 
@@ -298,6 +300,7 @@ class Watch(threading.Thread):
         self.join(1.0)
         self.reporting.stop_linting()
         self.native.close()
+        self.fatal.close()
         self._termination.close(failing=first is not None)
         remove_board(self.board, self.peers, self._num_here)
 

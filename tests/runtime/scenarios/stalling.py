@@ -45,6 +45,10 @@ def meet_elsewhere() -> None:
     dist.broadcast(torch.ones(3), 0)
 
 
+def meet_larger() -> None:
+    dist.all_reduce(torch.ones(4000))
+
+
 ACTS: dict[str, Any] = {
     "raise": fail,
     "raise_and_stay": fail_and_stay,
@@ -56,6 +60,7 @@ ACTS: dict[str, Any] = {
     "nap": nap,
     "gil": hold_gil,
     "mismatch": meet_elsewhere,
+    "larger": meet_larger,
     "end": lambda: sys.exit(0),
 }
 

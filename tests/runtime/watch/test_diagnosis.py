@@ -77,6 +77,54 @@ def test_a_rank_that_cannot_come_is_the_cause(state: str) -> None:
     assert (found.kind, found.suspects) == (state, (0,))
 
 
+def aborted(rank: int, line: int, operation: str = "all_reduce") -> Standing:
+    dead = elsewhere(rank, 2, [], line, state="died", failure="SIGABRT")
+    return replace(dead, operation=operation)
+
+
+def test_a_rank_aborted_in_another_collective_has_parted() -> None:
+    """SIGABRT in a collective while the others wait in another one, or at another line, is a parting."""
+    (waits,) = others(2, 1)
+    found = diagnose([waits, aborted(1, 33)], 2)
+    assert (found.kind, found.suspects) == ("aborted", (1,))
+    assert found.title == (
+        "ranks parted: rank 1 was aborted in all_reduce, by a collective mismatch, while rank 0 waited in barrier"
+    )
+    assert found.parting is not None
+    assert [(arm.ranks, arm.places) for arm in found.parting.arms] == [
+        ((1,), (place(33),)),
+        ((0,), waits.places),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dead", "end"),
+    [
+        (replace(aborted(1, 33), failure="SIGKILL", operation=""), "ended by signal 9 (SIGKILL)"),
+        (replace(aborted(1, 33), operation=""), "ended by signal 6 (SIGABRT)"),
+        (
+            replace(aborted(1, 33), failure="exit code 3", operation=""),
+            "it ended with exit code 3, past Python",
+        ),
+        (replace(aborted(1, 33), failure="pthread_kill", operation=""), "ended by pthread_kill"),
+        (replace(aborted(1, 33), failure="", operation=""), "killed, or os._exit"),
+    ],
+)
+def test_how_a_process_ended_is_said(dead: Standing, end: str) -> None:
+    """The signal or exit code stands in the title where it is known; a death outside collectives is no parting."""
+    found = diagnose([*others(2, 1), dead], 2)
+    assert found.kind == "died"
+    assert found.title.startswith(f"rank 1 died without a word (process 101 on a): {end}")
+
+
+def test_aborted_at_the_same_place_is_no_parting() -> None:
+    """Where all stand in the same call at the same line nothing shows that they parted."""
+    (waits,) = others(2, 1)
+    dead = replace(aborted(1, 33), places=waits.places, operation=waits.operation)
+    found = diagnose([waits, dead], 2)
+    assert found.title.endswith("ended by signal 6 (SIGABRT) in barrier")
+
+
 def test_a_rank_that_raised_first_is_the_only_cause() -> None:
     """Of several exceptions the oldest one that did not come out of communication is the cause."""
     early = elsewhere(3, 4, TOGETHER, 33, state="raised", failure="ValueError: NaN", since_s=2.0)

@@ -63,6 +63,27 @@ def test_a_rank_that_dies_without_a_word_is_named(zygote: Zygote, act: str) -> N
     assert ended.hung == []
 
 
+def test_a_rank_that_gloo_aborts_has_parted(zygote: Zygote) -> None:
+    """A process that gloo ends because more came than it expects: both sides are named with their lines."""
+    ended = run(zygote, 2, act="larger")
+    assert (ended[0].code, ended[1].code in (1, LEFT)) == (-6, True), ended.report()
+    assert "FAILED: ranks parted: rank 0 was aborted in all_reduce, by a collective mismatch" in ended.err, (
+        ended.report()
+    )
+    assert "parted: at number 13" in ended.err, ended.report()
+    for text in ("    dist.all_reduce(total)\n    dist.destroy", "    dist.all_reduce(torch.ones(4000))"):
+        first = HERE.read_text().partition(text)[0].count("\n") + 1
+        assert f"stalling.py:{first} in " in ended.err, ended.report()
+    assert "ended by signal 6 (SIGABRT) in all_reduce" in ended.err, ended.report()
+
+
+def test_a_killed_rank_is_named_with_the_signal(zygote: Zygote) -> None:
+    """The signal is read before the parent of the process has asked for its exit code."""
+    ended = run(zygote, 2, act="kill")
+    assert "rank 1 died without a word" in ended.err, ended.report()
+    assert "ended by signal 9 (SIGKILL)" in ended.err or "killed, or os._exit" in ended.err, ended.report()
+
+
 def test_a_stopped_rank_is_named_and_leaves_too(zygote: Zygote) -> None:
     """A rank stopped by a signal is named at the limit, and runs again so that it can leave."""
     ended = run(zygote, 2, act="stop")
