@@ -20,15 +20,14 @@ from .blocks import (
     last_name,
     names_bound,
     names_read,
-    only_call,
     step_from,
     suspends,
-    unconditional,
     without_blank,
 )
 from .comments import kept_comments
 from .imports import bound_names
 from .marks import mark
+from .publishing import publishes
 from .registry import Proposal
 from .rewrite import Rewrite
 from .script import Script, Step, walk
@@ -48,7 +47,7 @@ def take_out(finding: Finding, script: Script) -> Proposal | None:
     operation = script.expression_at(finding.site)
     if branch is None or operation is None or script.holder(branch) is None:
         return None
-    if mark(finding, "done alone") or mark(finding, "more than who") or _prints(script, operation):
+    if mark(finding, "done alone") or mark(finding, "more than who") or publishes(script, operation):
         return None
     arm = _arm(script, branch, operation)
     parted = part(finding, branch)
@@ -79,19 +78,6 @@ def take_out(finding: Finding, script: Script) -> Proposal | None:
         new[0] = new[0].with_changes(leading_lines=[*branch.leading_lines, *new[0].leading_lines])
     rewrite.replace(branch, *new)
     return Proposal("unsafe", message, rewrite.code())
-
-
-def _prints(script: Script, operation: cst.BaseExpression) -> bool:
-    """Whether a function of the file that is called prints outside its branches."""
-    if not isinstance(operation, cst.Call):
-        return False
-    called = last_name(operation.func)
-    return any(
-        (call := only_call(step)) is not None and last_name(call.func) == "print"
-        for function in walk(script.module)
-        if isinstance(function, cst.FunctionDef) and function.name.value == called
-        for step in unconditional(function.body)
-    )
 
 
 def part(finding: Finding, branch: cst.If) -> tuple[cst.If | None, cst.If] | None:

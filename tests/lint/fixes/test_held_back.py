@@ -42,6 +42,9 @@ class Loop:
         "open(self.out, 'w').write('x')",
         "shutil.move(self.out, self.best)",
         "print(self.out)",
+        "self.writer.add_scalar('loss', 1)",
+        "self.path.write_text('x')",
+        "self.table.to_csv(self.out)",
     ],
 )
 def test_a_call_that_writes_is_not_moved_out_of_a_rank_branch(write: str) -> None:
@@ -49,7 +52,9 @@ def test_a_call_that_writes_is_not_moved_out_of_a_rank_branch(write: str) -> Non
     assert fixes(SAVING.format(write=write), "SPG104") == [False]
 
 
-@pytest.mark.parametrize("write", ["self.count = 1", "open(self.out).read()"])
+@pytest.mark.parametrize(
+    "write", ["self.count = 1", "open(self.out).read()", "self.total.add_(1)", "x = torch.log(self.x)"]
+)
 def test_a_call_that_writes_nothing_is_moved(write: str) -> None:
     """The same method without the write has its fix."""
     assert fixes(SAVING.format(write=write), "SPG104") == [True]
