@@ -117,8 +117,12 @@ def test_the_programs_own_handler_is_called_too(real_process: None) -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_a_second_interrupt_interrupts(real_process: None) -> None:
+def test_a_second_interrupt_interrupts(real_process: None, request: pytest.FixtureRequest) -> None:
     """The first SIGINT asks for a stop, the second one is Python's own again."""
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored where the tests run in the background
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     with spmdguard.stop_on_signal(signal.SIGINT) as source:
         os.kill(os.getpid(), signal.SIGINT)
         assert source.asks

@@ -76,7 +76,13 @@ FAULTS = {
         (1, 2),
     ),
     "world-sizes": ([rank(0), rank(1, 3)], "world-size-differs", "ranks disagree on WORLD_SIZE", (0, 1)),
-    "rank-too-large": ([rank(0), rank(1), rank(2)], "rank-too-large", "RANK is 2 but WORLD_SIZE is 2", (2,)),
+    # the wrong one comes before all others have met; later, it alone is told (see below)
+    "rank-too-large": (
+        [rank(0), rank(1, delay_s=0.2), rank(2)],
+        "rank-too-large",
+        "RANK is 2 but WORLD_SIZE is 2",
+        (2,),
+    ),
     "no-number": ([rank(0), rank(1, RANK="one")], "bad-variable", "RANK is 'one', expected a number", (1,)),
     "local-rank": (
         [
@@ -153,7 +159,8 @@ def test_a_launch_that_happens_twice_is_named(zygote: Zygote) -> None:
 
 def test_a_process_that_comes_late_is_refused(zygote: Zygote) -> None:
     """Who comes after all ranks have met is told so with the process that runs; the job goes on."""
-    found = meet(zygote, rank(0), rank(1), rank(1, delay_s=0.5), agent_store=False, times=1)
+    late = rank(1, delay_s=0.5)
+    found = meet(zygote, rank(0, stay_s=4), rank(1, stay_s=4), late, agent_store=False, times=1)
     assert [each["codes"] for each in found] == [[], [], ["surplus-process"]]
     text = found[2]["text"]
     assert text.startswith(

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any
 
+stay_s = 0.3
+
 
 def take_environment(environments: list[dict[str, Any]]) -> None:
     """Become the process that entry number ``RANK`` describes; None removes a variable."""
@@ -16,6 +18,8 @@ def take_environment(environments: list[dict[str, Any]]) -> None:
     sys.modules["__main__"].__file__ = mine.pop("script", __file__)
     sys.path[:0] = mine.pop("path", [])
     time.sleep(mine.pop("delay_s", 0))
+    global stay_s
+    stay_s = mine.pop("stay_s", stay_s)
     for name, value in mine.items():
         if value is None:
             os.environ.pop(name, None)
@@ -35,7 +39,7 @@ def meet(environments: list[dict[str, Any]], timeout: float, times: int = 1, **o
         report(codes=error.codes, text=str(error), pid=os.getpid(), elapsed_s=error.elapsed_s)
         sys.exit(1)
     report(codes=[], notes=launched.notes, size=launched.world_size, pid=os.getpid())
-    time.sleep(0.3)  # who holds the store stays until the others have read the verdict
+    time.sleep(stay_s)  # who holds the store stays until the others have read the verdict
 
 
 def report(**data: Any) -> None:
