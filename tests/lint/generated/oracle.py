@@ -15,8 +15,10 @@ the fragment).
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Literal
@@ -27,6 +29,7 @@ from tests.lint.generated.world import OutOfBudget, ProgramError, Rank, combine
 Verdict = Literal["match", "grey", "mismatch", "invalid"]
 
 WORLD_SIZES = (2, 3, 4)
+MAX_SECONDS = 10  # for one rank, which takes milliseconds
 LARGE_WORLD = 9  # where a program compares with a number that no smaller world reaches
 LARGE = re.compile(r"(?:==|<|>|//) [5-8]\b")
 SEVERITY: tuple[Verdict, ...] = ("match", "grey", "mismatch", "invalid")
@@ -121,11 +124,28 @@ def run_setting(code: CodeType, setting: Setting) -> Outcome:
     return Outcome("invalid", setting, ((),) * setting.world, ("out of budget",) * setting.world)
 
 
+@contextmanager
+def _within_seconds(seconds: int) -> Iterator[None]:
+    """End a script that goes round without a collective: it is no program of the fragment."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise OutOfBudget
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def run_rank(code: CodeType, rank: Rank) -> None:
     """Run one rank from start to end and note how it ended."""
     names = {"__name__": "__main__", "__builtins__": builtins_for(rank)}
     try:
-        exec(code, names)  # a script this package wrote itself
+        with _within_seconds(MAX_SECONDS):
+            exec(code, names)  # a script this package wrote itself
         rank.ending = "ends"
     except SystemExit:
         rank.ending = "exits"

@@ -166,3 +166,9 @@ def test_minimise_keeps_the_property_and_drops_the_rest() -> None:
     small = minimise(HEAD + body, stays("missed", silent_linter))
     assert small.splitlines()[-2:] == ["if share > 0:", "    dist.barrier()"]
     assert "for" not in small and "print" not in small
+
+
+def test_a_script_that_goes_round_for_ever_is_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop without a collective and without an end is given up, and is no program of the fragment."""
+    monkeypatch.setattr("tests.lint.generated.oracle.MAX_SECONDS", 1)
+    assert verdict("while rank == 0:\n    pass\n") == "invalid"

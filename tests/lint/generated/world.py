@@ -18,7 +18,7 @@ Group = tuple[Any, ...]  # (ordinal of the new_group call, member ranks); ordina
 
 
 class OutOfBudget(BaseException):
-    """The script made more collective calls than any generated script may."""
+    """The script made more collective calls, or ran longer, than any generated script may."""
 
 
 class ProgramError(BaseException):
