@@ -13,10 +13,12 @@ from ..values.value import NO_TAINT, Taint, Taints, Value, expression, is_const,
 from .expressions import text_of
 from .frame import Frame
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
+from .memo import Remembered
 from .state import State
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
+    from .machine import Machine
 
 _CARRIERS = frozenset({"extobj", "func", "bound", "partial", "wrapped", "generator", "manager"})
 
@@ -168,24 +170,18 @@ def run_body(
 
     machine = frame.machine
     live = frame.live
+    calls = machine.calls
+    values = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+    made = receiver if receiver is not None and _is_being_made(frame, info, receiver) else None
     key = None
-    if closure is None and not spread and info.parent is None:
-        key = machine.calls.key(info, receiver, args, kwargs, len(machine.stack))
+    if closure is None and info.parent is None:
+        key = calls.key(info, made, receiver, args, kwargs, len(machine.stack), spread)
     if key is not None:
-        known = machine.calls.find(key, live)
+        known = calls.find(key, live, machine.room)
         if known is not None:
-            machine.follow_left -= known.size
-            if known.nodes:
-                frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
-            live.heap.update(known.made)
-            given = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
-            for position, new in known.written:
-                live.replace_everywhere(given[position], new)
-            for raised in known.raised:
-                frame.hand_on(raised._replace(state=live.copy()))
+            _replay(frame, info, known, values, node)
             return known.value
     before = dict(live.heap)
-    values = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
     inner = Frame(machine, info.module, info, State({}, live.heap), frame.depth + 1, enclosing=closure)
     if closure is None and info.parent is not None:
         inner.enclosing = machine.enclosing_frame(info.parent)
@@ -194,6 +190,7 @@ def run_body(
     bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
     bound = dict(inner.live.variables)
     machine.enter(info)
+    effort = machine.begin_call()
     budget_out = False
     try:
         with inner.collecting() as nodes:
@@ -209,6 +206,7 @@ def run_body(
                 return spoken or symbol(("unfollowed", info.full_name, frame.place(node)))
     finally:
         machine.stack.pop()
+        whole = machine.end_call(effort)
     value, state = return_value(inner, inner.place(info.node))
     inner.state = state
     if nodes:
@@ -218,15 +216,37 @@ def run_body(
     if state is None:
         frame.state = None
     else:
-        written = written_in_place(info, bound, state.variables)
-        if key is not None and not machine.truncated:
+        written = written_in_place(machine, info, bound, state.variables)
+        if key is not None:
             numbered = [(i, new) for i, given in enumerate(values) for old, new in written if given is old]
-            machine.calls.remember(key, values, before, state.heap, nodes, value, inner.escaped, numbered)
+            done = Remembered(nodes, value, inner.escaped, numbered, made)
+            done.cut = not whole
+            done.effort = effort.left - machine.follow_left if machine.truncated else calls.size(nodes)
+            calls.remember(key, done, values, before, state.heap, effort.room)
         frame.state = State(live.variables, state.heap)
         for old, new in written:
             frame.state.replace_everywhere(old, new)
         replay_closure(closure, inner)
     return value
+
+
+def _is_being_made(frame: Frame, info: FunctionInfo, receiver: Value) -> bool:
+    """Whether this call initialises a new object: then which one it is makes no difference to what it does."""
+    return info.name == "__init__" and receiver.tag == "obj" and frame.live.heap.get(receiver.data[0]) == {}
+
+
+def _replay(frame: Frame, info: FunctionInfo, known: Remembered, values: list[Value], node: ast.AST) -> None:
+    """Let a call that was followed before happen again."""
+    live = frame.live
+    frame.machine.follow_left -= known.effort
+    frame.machine.truncated = frame.machine.truncated or known.cut
+    if known.nodes:
+        frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
+    live.heap.update(known.objects_for(values))
+    for position, new in known.written:
+        live.replace_everywhere(values[position], new)
+    for raised in known.raised:
+        frame.hand_on(raised._replace(state=live.copy()))
 
 
 _NOT_WRITTEN = frozenset(
@@ -235,7 +255,7 @@ _NOT_WRITTEN = frozenset(
 
 
 def written_in_place(
-    info: FunctionInfo, bound: dict[str, Value], after: dict[str, Value]
+    machine: Machine, info: FunctionInfo, bound: dict[str, Value], after: dict[str, Value]
 ) -> list[tuple[Value, Value]]:
     """What a function has written into its arguments (``dist.all_reduce(flag)`` in a wrapper): old and new values.
 
@@ -248,8 +268,7 @@ def written_in_place(
     ]
     if not changed:
         return []
-    names = (node for node in ast.walk(info.node) if isinstance(node, ast.Name))
-    stored = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    stored = machine.stored_names(info)
     found: list[tuple[Value, Value]] = []
     for name in changed:
         old, new = bound[name], after[name]

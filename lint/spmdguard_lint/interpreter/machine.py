@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts import lookup as facts
 from ..names.reach import Reach
@@ -35,10 +35,19 @@ FOLLOW_BUDGET = 4_000
 FOLLOW_LEAST = 250
 FOLLOW_TOTAL = 120_000
 OWN_BUDGET = 20_000
+ROOM = 64  # what is left for a call is rounded down to a multiple, so that calls cut short are often alike
 
 
 class BudgetExceeded(Exception):
     """The step budget of a root was used up; what is known so far is kept."""
+
+
+class Effort(NamedTuple):
+    """What could be spent on following when a call began, what the call got, and whether something was left out."""
+
+    left: int
+    room: int
+    truncated: bool
 
 
 class FollowExceeded(Exception):
@@ -74,6 +83,7 @@ class Machine:
         self.made_by_rule: dict[Hashable, tuple[dict[str, Value], tuple[Value, ...]]] = {}
         self.decided: set[Place] = set()  # branches that the arguments of some call decide
         self.following: dict[int, bool] = {}
+        self.stored: dict[int, frozenset[str]] = {}
         self.handlers: dict[int, frozenset[str]] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed
         self.seed_taints: dict[str, Any] = {}
@@ -84,6 +94,15 @@ class Machine:
         known = self.following.get(id(info))
         if known is None:
             known = self.following[id(info)] = self._pays(info)
+        return known
+
+    def stored_names(self, info: FunctionInfo) -> frozenset[str]:
+        """The names that a function binds or deletes."""
+        known = self.stored.get(id(info))
+        if known is None:
+            names = (node for node in ast.walk(info.node) if isinstance(node, ast.Name))
+            known = frozenset(node.id for node in names if not isinstance(node.ctx, ast.Load))
+            self.stored[id(info)] = known
         return known
 
     def _pays(self, info: FunctionInfo) -> bool:
@@ -163,6 +182,25 @@ class Machine:
         if self.steps_left < 0:
             self.exceeded = True
             raise BudgetExceeded
+
+    @property
+    def room(self) -> int:
+        """What may still be followed from a call that begins here."""
+        return self.follow_left // ROOM * ROOM
+
+    def begin_call(self) -> Effort:
+        """A call is about to be followed."""
+        effort = Effort(self.follow_left, self.room, self.truncated)
+        self.follow_left = effort.room
+        self.truncated = False
+        return effort
+
+    def end_call(self, effort: Effort) -> bool:
+        """A call has been followed; whether to its very end, with all that it calls."""
+        whole = not self.truncated
+        self.follow_left += effort.left - effort.room
+        self.truncated = self.truncated or effort.truncated
+        return whole
 
     def share_budget(self, num_roots: int) -> None:
         """Follow calls deeply in a small project, less deeply from each of many roots."""

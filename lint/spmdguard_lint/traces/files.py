@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Value
 from .nodes import Branch, Event, Fallible, Loop, Node, Op, Tree
-from .paths import Path
+from .paths import Facts, Path
 from .sequence import Walk
 from .terms import subtrees
 from .where import Where
@@ -78,6 +78,7 @@ class _Accesses(Walk):
         self.me = rank
         self.order = order
         self.found = found
+        self.groups: dict[Hashable, Facts] = {}
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Op):
@@ -93,7 +94,10 @@ class _Accesses(Walk):
 
     def known(self, condition: Value, path: Path) -> bool | None:
         """The group exists in the runs that matter here."""
-        exists = {(part.key, True) for part in parts_of(condition) if _asks_for_group(part)}
+        exists = self.groups.get(condition.key)
+        if exists is None:
+            asked = (part for part in parts_of(condition) if _asks_for_group(part))
+            exists = self.groups[condition.key] = frozenset((part.key, True) for part in asked)
         return super().known(condition, path._replace(facts=path.facts | exists) if exists else path)
 
     def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:

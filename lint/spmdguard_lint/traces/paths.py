@@ -7,6 +7,7 @@ Terminology: a *flow* holds the paths that leave a tree, by the way in which the
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..values.value import Value
@@ -47,6 +48,12 @@ def limited(paths: Iterable[Path]) -> Paths:
 
 def assumed(facts: Facts, condition: Value, holds: bool) -> Facts:
     """The facts after a condition was found to hold or not."""
+    return facts | _parts(condition, holds)
+
+
+@lru_cache(maxsize=4096)
+def _parts(condition: Value, holds: bool) -> Facts:
+    """What follows from a condition that holds or does not."""
     more: set[tuple[Hashable, bool]] = set()
     stack = [(condition, holds)]
     while stack:
@@ -57,7 +64,7 @@ def assumed(facts: Facts, condition: Value, holds: bool) -> Facts:
             stack.extend((operand, truth_value) for operand in value.data[1])
         else:
             more.add((value.key, truth_value))
-    return facts | more
+    return frozenset(more)
 
 
 def catches_all(handler: Handler) -> bool:
