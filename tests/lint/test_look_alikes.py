@@ -399,3 +399,86 @@ def test_tensor_of_another_mesh() -> None:
         """,
         *ARMS,
     )
+
+
+def test_generator_handed_to_a_declaration_or_a_thread() -> None:
+    """Who declares a method may run what it gets, and so may a thread; a class that does nothing with it does not."""
+    assert agree(
+        """
+        import threading
+        from typing import Protocol
+
+        import engine
+        import torch.distributed as dist
+
+        class Sender(Protocol):
+            def send(self, weights):
+                '''Send them.'''
+                ...
+
+        class Threaded:
+            def send(self, weights):
+                thread = threading.Thread(target=lambda: engine.send(weights))
+                thread.start()
+                thread.join()
+
+        class Counted:
+            def send(self, weights):
+                print("nothing to send")
+
+        def weights(model):
+            for param in model.parameters():
+                dist.broadcast(param, src=0)
+                yield param
+
+        def sync(model, sender: Sender):
+            if dist.get_rank() == 0:
+                sender.send(weights(model))
+            else:
+                list(weights(model))
+
+        def sync_threaded(model):
+            if dist.get_rank() == 0:
+                Threaded().send(weights(model))
+            else:
+                list(weights(model))
+
+        def sync_counted(model):
+            if dist.get_rank() == 0:
+                Counted().send(weights(model))
+            else:
+                list(weights(model))  # SPG104
+        """,
+        *ARMS,
+    )
+
+
+def test_check_between_the_turns_of_the_ranks() -> None:
+    """A check that all ranks pass or fail, between one rank's turn and the others'; another turn is one too many."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from accelerate import PartialState
+
+        def prepare_all(datasets):
+            state = PartialState()
+            for columns in datasets:
+                with state.main_process_first(), state.local_main_process_first():
+                    if "labels" not in columns:
+                        raise ValueError(columns)
+
+        def prepare_again(datasets):
+            for columns in datasets:
+                if dist.get_rank() == 0:
+                    if "labels" not in columns:
+                        dist.barrier()  # SPG103
+                        raise ValueError(columns)
+                    dist.barrier()
+                else:
+                    dist.barrier()
+                    if "labels" not in columns:
+                        raise ValueError(columns)
+                    dist.barrier()
+        """,
+        *ARMS,
+    )

@@ -421,3 +421,50 @@ def test_table_gathered_by_an_unknown_backend() -> None:
         """,
         "SPG205",
     )
+
+
+def test_index_given_for_the_rank() -> None:
+    """A function that asks for the rank only where it gets none, called for each rank in turn and for this one."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def share(total, world, rank=None):
+            if rank is None:
+                rank = dist.get_rank()
+            return total // world + (1 if rank < total % world else 0)
+
+        def shares_of_all(total, world):
+            shares = [share(total, world, rank) for rank in range(world)]
+            if min(shares) == 0:
+                dist.barrier()
+
+        def own_share(total, world):
+            if share(total, world) == 0:
+                dist.barrier()  # SPG101
+        """,
+        "SPG101",
+    )
+
+
+def test_where_tensors_stand() -> None:
+    """Whether tensors are on the meta device is how the model was made; whether one holds a NaN is its contents."""
+    assert agree(
+        """
+        import torch.distributed.checkpoint as dcp
+        from torch.distributed.checkpoint.state_dict import get_model_state_dict
+
+        def load(model, path):
+            state = get_model_state_dict(model)
+            if any(value.is_meta for value in state.values()):
+                raise ValueError("materialise the tensors first")
+            dcp.load(state, path)
+
+        def load_finite(model, path):
+            state = get_model_state_dict(model)
+            if any(value.isnan().any() for value in state.values()):
+                raise ValueError("not finite")  # SPG205
+            dcp.load(state, path)
+        """,
+        "SPG205",
+    )

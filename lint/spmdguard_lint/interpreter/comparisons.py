@@ -69,7 +69,9 @@ def _operator(value: Value) -> str:
 
 
 def _is_number(value: Value) -> bool:
-    return _operator(value) in _ARITHMETIC
+    """Whether a value can only be a number: computed, or an index that a ``range`` or ``enumerate`` gave."""
+    counted = value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("index",)
+    return counted or _operator(value) in _ARITHMETIC
 
 
 def _asks_for_structure(operator: str, left: Value, right: Value) -> bool:

@@ -138,6 +138,10 @@ def inline_call(
         return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
         return symbol(("recursive", info.full_name, frame.place(node)), taint)
+    if info.is_declaration:
+        frame.out.append(Fallible(frame.place(node), text_of(node), False))
+        hide_handed(frame, args, kwargs, node)
+        return expression(f"call:{info.full_name}", everything)
     if not _worth_following_here(frame, info, receiver, everything, taint):
         frame.out.append(Fallible(frame.place(node), text_of(node), False))
         if info.scope.has_yield:

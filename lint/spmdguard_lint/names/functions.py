@@ -110,6 +110,18 @@ class FunctionInfo:
     def is_setter(self) -> bool:
         return self.cls is not None and f"{self.name}.setter" in self.decorator_names
 
+    @cached_property
+    def is_declaration(self) -> bool:
+        """A method without a body of its own: ``...`` alone, or an abstract or protocol's one that does nothing."""
+        if self.cls is None or not all(_does_nothing(statement) for statement in self.body):
+            return False
+        if self._decorated("abstractmethod") or "Protocol" in self.cls.base_names:
+            return True
+        return any(
+            isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and s.value.value is ...
+            for s in self.body
+        )
+
     def _decorated(self, last: str) -> bool:
         return any(name.rpartition(".")[2] == last for name in self.decorator_names)
 
@@ -153,6 +165,15 @@ class FunctionInfo:
     @property
     def nonlocal_names(self) -> frozenset[str]:
         return self.scope.nonlocal_names
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Raise):
+        raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
 
 
 def _parameters(args: ast.arguments) -> tuple[Parameter, ...]:

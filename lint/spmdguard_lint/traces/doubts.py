@@ -14,7 +14,7 @@ from dataclasses import replace
 from ..values.evaluate import Valuation, truth
 from .judged import Candidate
 from .matching import matched
-from .nodes import Branch, Call, Event, Jump, Node, Op, Tree
+from .nodes import Branch, Call, Event, Jump, Node, Op, Region, Tree
 from .terms import ABORT, END, NEVER, Continuation, Reader, subtrees
 
 HIDDEN = "hidden-call"
@@ -110,13 +110,13 @@ def runs_alone(candidate: Candidate, quiet: Reader) -> bool:
 
 
 def hides(nodes: Tree) -> bool:
-    """Whether a tree holds a hidden call."""
+    """Whether a tree holds a hidden call, be it in a thread that it starts."""
     stack = [nodes]
     while stack:
         for node in stack.pop():
             if isinstance(node, Event) and node.name == HIDDEN:
                 return True
-            stack.extend(subtrees(node))
+            stack.extend([node.body] if isinstance(node, Region) else subtrees(node))
     return False
 
 

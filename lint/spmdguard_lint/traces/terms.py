@@ -68,7 +68,21 @@ class Terms:
             key, then, orelse = key[1], orelse, then
         if NEVER in (then, orelse):
             return orelse if then == NEVER else then
-        return self.make(("alt", key, then, orelse), self.operates[then] or self.operates[orelse])
+        both: list[int] = []
+        while then != orelse and self._begin_alike(then, orelse):
+            both.append(then)
+            then, orelse = self.items[then][2], self.items[orelse][2]
+        term = then
+        if then != orelse:
+            term = self.make(("alt", key, then, orelse), self.operates[then] or self.operates[orelse])
+        for first in reversed(both):
+            term = self.op(self.texts[first], self.items[first][1], term)
+        return term
+
+    def _begin_alike(self, one: int, other: int) -> bool:
+        """Whether two terms begin with the same operation: what both ways do comes before the choice."""
+        first, second = self.items[one], self.items[other]
+        return first[0] == "op" and first[:2] == second[:2]
 
     def loop(self, count: Hashable, body: int, after: int, broken: int) -> int:
         return self.make(("loop", count, body, after, broken), True)
@@ -481,8 +495,3 @@ def subtrees(node: Node) -> list[Tree]:
 
 
 _PARTING = frozenset({"rank", "group-rank", "time", "random", "signal"})
-
-
-def condition_key(value: Value) -> Hashable:
-    """The key by which alternatives are compared."""
-    return value.key
