@@ -94,7 +94,12 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _telling(divergence: Divergence) -> bool:
-    """Whether the condition looks for what one rank alone may have, and is no precondition of all ranks."""
+    """Whether the condition looks for what one rank alone may have, and is no precondition of all ranks.
+
+    What a handler catches and goes on after, as a repeated attempt does, is no precondition.
+    """
+    if divergence.caught:
+        return True
     kinds = {taint.kind for taint in divergence.taints}
     if kinds & {"data", "signal", "time", "exception"}:
         return True

@@ -21,8 +21,8 @@ from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
 from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
-from .pointing import anchor, call_name, first_in, first_jump, first_op, telling_jump
-from .terms import Continuation, Reader, Terms, TooLarge, Watcher, root_continuation, subtrees
+from .pointing import anchor, call_name, first_in, first_jump, first_op, raised_by, telling_jump
+from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation, subtrees
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
 
@@ -213,7 +213,16 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         operation=op or skipped,
         implicit=bool(op is not None and op.implicit),
         regions=candidate.k.regions,
+        caught=shape == "exit" and jump is not None and _caught(jump, candidate.k),
     )
+
+
+def _caught(jump: Jump, k: Continuation) -> bool:
+    """Whether a handler catches what a jump raises, and goes on to further operations."""
+    if jump.kind != "raise":
+        return False
+    name = raised_by(jump)
+    return k.caught(name) and k.raises(name) not in (END, ABORT)
 
 
 def _leaves_alone(terms: Terms, candidate: Candidate, else_jump: Jump | None) -> bool:

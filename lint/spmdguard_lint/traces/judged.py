@@ -16,7 +16,8 @@ class Divergence:
 
     ``shape``: "arm" (operations in one arm only), "order" (in both, unequal), "exit" (an early exit skips
     operations), "trip" (a loop runs a different number of times), "swallow" (a handler goes on after a body
-    with collectives), "handler" (a collective in an exception path).
+    with collectives), "handler" (a collective in an exception path). ``caught`` says of an exit by a raise that a
+    handler catches it and goes on: the rank lives, and meets the others elsewhere.
     """
 
     shape: str
@@ -38,6 +39,7 @@ class Divergence:
     implicit: bool = False
     regions: tuple[str, ...] = ()
     extra: dict[str, str] = field(default_factory=dict)
+    caught: bool = False
 
     @property
     def kind(self) -> str:

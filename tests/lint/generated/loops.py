@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.lint.generated.collectives import bare, flag
 from tests.lint.generated.scope import Lines, Scope, Var, indent
 from tests.lint.generated.values import condition, number, rank_condition, uniform_condition, world_text
@@ -88,11 +90,9 @@ def while_loop(scope: Scope) -> Lines:
     name = scope.program.fresh("turn")
     varying = scope.draw.chance(30)
     inside = _body(scope, (Var(name, "place", varying),), varying)
-    lines = [
-        f"{name} = 0",
-        f"while {name} < {number(scope, varying)}:",
-        *indent([f"{name} += 1", *inside.block(2)]),
-    ]
+    limit = number(scope, varying)
+    inside.limits = inside.limits | _words(limit)
+    lines = [f"{name} = 0", f"while {name} < {limit}:", *indent([f"{name} += 1", *inside.block(2)])]
     return _with_else(scope, lines, varying)
 
 
@@ -112,12 +112,16 @@ def voted_loop(scope: Scope) -> Lines:
 def until_loop(scope: Scope) -> Lines:
     """``while True`` with a common count to end it."""
     name = scope.program.fresh("round")
+    limit = number(scope, False)
     inside = scope.inner(jumps=frozenset(), add=(Var(name, "place", False),))
-    return [
-        f"{name} = 0",
-        "while True:",
-        *indent([f"{name} += 1", *inside.block(1), f"if {name} >= {number(scope, False)}:", "    break"]),
-    ]
+    inside.limits = inside.limits | _words(limit)
+    body = [f"{name} += 1", *inside.block(1), f"if {name} >= {limit}:", "    break"]
+    return [f"{name} = 0", "while True:", *indent(body)]
+
+
+def _words(text: str) -> frozenset[str]:
+    """The names and fields in an expression."""
+    return frozenset(re.findall(r"[a-z_][\w.]*", text))
 
 
 def comprehension(scope: Scope) -> Lines:

@@ -29,7 +29,7 @@ from tests.lint.generated.world import OutOfBudget, ProgramError, Rank, combine
 Verdict = Literal["match", "grey", "mismatch", "invalid"]
 
 WORLD_SIZES = (2, 3, 4)
-MAX_SECONDS = 10  # for one rank, which takes milliseconds
+MAX_SECONDS = 3  # of processor time for one rank, which takes milliseconds
 LARGE_WORLD = 9  # where a program compares with a number that no smaller world reaches
 LARGE = re.compile(r"(?:==|<|>|//) [5-8]\b")
 SEVERITY: tuple[Verdict, ...] = ("match", "grey", "mismatch", "invalid")
@@ -131,13 +131,13 @@ def _within_seconds(seconds: int) -> Iterator[None]:
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise OutOfBudget
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def run_rank(code: CodeType, rank: Rank) -> None:

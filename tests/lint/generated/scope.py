@@ -77,6 +77,7 @@ class Scope:
     caught: tuple[str, ...] = ()  # exception types that the innermost handler catches
     outer: Scope | None = None
     settled: bool = False  # names of outer scopes cannot be assigned here (the body of a nested function)
+    limits: frozenset[str] = NONE  # names that a while loop around this place counts up to: it has to end
 
     @property
     def draw(self) -> Draw:
@@ -116,7 +117,8 @@ class Scope:
         """The plain names and fields that a statement here may give another value."""
         if self.settled:
             return []
-        return [v for v in self.names if v.kind in ("place", "count", "flag") and v.changes]
+        kinds = ("place", "count", "flag")
+        return [v for v in self.names if v.kind in kinds and v.changes and v.text not in self.limits]
 
     def changed(self, var: Var, varies: bool) -> None:
         """A name has got another value here: it differs between ranks, or it no longer does."""

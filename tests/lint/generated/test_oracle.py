@@ -168,6 +168,11 @@ def test_minimise_keeps_the_property_and_drops_the_rest() -> None:
     assert "for" not in small and "print" not in small
 
 
+def test_loops_of_generated_programs_end() -> None:
+    """No loop counts up to a name that its own body changes: each program comes to a verdict."""
+    assert [i for i in (14, 241) if judge(from_seed(11, i, full=True)).verdict == "invalid"] == []
+
+
 def test_a_script_that_goes_round_for_ever_is_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop without a collective and without an end is given up, and is no program of the fragment."""
     monkeypatch.setattr("tests.lint.generated.oracle.MAX_SECONDS", 1)

@@ -43,6 +43,56 @@ def test_raises_by_rank_or_data() -> None:
     )
 
 
+def test_attempts_that_ranks_repeat_differently() -> None:
+    """A raise that a handler catches and goes on after ends no rank: nobody's precondition, whatever else it asks."""
+    assert agree(
+        """
+        import os
+        import torch.distributed as dist
+
+        def tries(rank):
+            return rank * 2 if rank // 2 == 1 else 2
+
+        def main(x):
+            needed = tries(dist.get_rank())
+            for attempt in range(3):
+                try:
+                    if attempt < needed - 1:
+                        raise OSError("gone")  # SPG205
+                    try:
+                        if dist.get_rank() == dist.get_world_size() - 1:
+                            raise ValueError("late")
+                        dist.all_reduce(x)
+                    except Exception:
+                        dist.all_reduce(x)
+                    break
+                except OSError:
+                    continue
+            dist.barrier()
+
+        def of_all(x, needed):
+            for attempt in range(3):
+                try:
+                    if attempt < needed - 1:
+                        raise OSError("gone")
+                    dist.all_reduce(x)
+                    break
+                except OSError:
+                    continue
+
+        def ended_in_order(x, limit):
+            try:
+                if dist.get_rank() >= limit:
+                    raise ValueError(limit)
+                dist.all_reduce(x)
+            except ValueError:
+                print("too many")
+                raise
+        """,
+        *RAISES,
+    )
+
+
 def test_shared_checks_are_silent() -> None:
     """Arguments, configuration and agreed verdicts end all ranks; a caught raise ends none."""
     assert agree(
