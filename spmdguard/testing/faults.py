@@ -38,9 +38,7 @@ class FaultPlan:
         self._num_ranks = num_ranks
         self._by_rank: dict[int, list[Fault]] = {}
         self._lines: dict[int, list[Fault]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._by_rank or self._lines)
+        self.planned = False
 
     def add(self, fault: Fault) -> None:
         """Plan ``fault``.
@@ -56,6 +54,7 @@ class FaultPlan:
             raise ValueError(f"turns must be at least 1, got {fault.num_turns!r}")
         if fault.action == "advance" and not fault.seconds > 0:
             raise ValueError(f"seconds must be positive, got {fault.seconds!r}; a clock goes forward")
+        self.planned = True
         if fault.line is not None:
             self._lines.setdefault(fault.rank, []).append(fault)
         else:

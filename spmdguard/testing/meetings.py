@@ -15,7 +15,7 @@ from spmdguard.testing.faults import Fault, FaultPlan
 from spmdguard.testing.lines import watch_lines
 from spmdguard.testing.matching import Call, Combine, Group, Meeting, Route, Transfer
 from spmdguard.testing.mismatch import CollectiveMismatch, Kind
-from spmdguard.testing.ranks import RankKilled, SimulatedRank, refuse_other_threads
+from spmdguard.testing.ranks import RankKilled, SimulatedRank, refuse_other_threads, thread
 from spmdguard.testing.scheduler import MAX_IDLE_POLLS, Scheduler
 from spmdguard.testing.sites import Site
 
@@ -49,7 +49,7 @@ class Meetings:
         refuse_other_threads(me, names[0])
         if me.is_over:
             raise RankKilled
-        if self._faults:
+        if self._faults.planned:
             for fault in self._faults.find(me.number, names, me.counts):
                 self.happen(me, fault, f"{names[0]} at {site}")
             watch_lines(self, me)  # an error raised at a line has switched that off
@@ -70,8 +70,10 @@ class Meetings:
     def begin(self, group: Group, call: Call, combine: Combine) -> Meeting:
         """Come to the next meeting of ``group`` without waiting for the others."""
         me = call.rank
-        self.strike(me, call.site, call.operation, call.site.entry)
-        self._refuse_broken(group)
+        if self._faults.planned or me.is_over or thread.rank is not me or thread.is_helper:
+            self.strike(me, call.site, call.operation, call.site.entry)
+        if group.failure is not None:
+            raise group.failure.again()
         me.last = call
         me.num_polls = 0
         meeting, wrong = group.come(call, combine)
@@ -144,8 +146,7 @@ class Meetings:
         return transfer
 
     def _release(self, meeting: Meeting) -> None:
-        for waiter in meeting.waiters:
-            self.scheduler.make_ready(waiter)
+        self.scheduler.make_ready(meeting.waiters)
         meeting.waiters.clear()
 
     def _refuse_broken(self, group: Group) -> None:

@@ -28,10 +28,11 @@ class Scheduler:
         self.save: Callable[[SimulatedRank], None] | None = None
         self.restore: Callable[[SimulatedRank], None] | None = None
 
-    def make_ready(self, rank: SimulatedRank) -> None:
-        """``rank`` may be drawn again."""
-        rank.state = "ready"
-        self._ready.append(rank)
+    def make_ready(self, ranks: list[SimulatedRank]) -> None:
+        """``ranks`` may be drawn again."""
+        for rank in ranks:
+            rank.state = "ready"
+        self._ready += ranks
 
     def run(self) -> None:
         """Let the ranks run until all have ended; called by the thread that simulates."""

@@ -12,6 +12,7 @@ _PLUMBING = frozenset(
     {"wrapper", "inner", "_fn", "__enter__", "__call__", "_call_impl", "_wrapped_call_impl", "__exit__"}
 )
 _is_library: dict[str, bool] = {}
+_sites: dict[tuple[str, int, str, str], Site] = {}
 
 
 class Site(NamedTuple):
@@ -38,7 +39,8 @@ def find_site(frame: FrameType | None = None) -> Site:
         if library is None:
             library = known[filename] = is_library_file(filename)
         if not library:
-            return Site(filename, frame.f_lineno, code.co_name, entry)
+            key = filename, frame.f_lineno, code.co_name, entry
+            return _sites.get(key) or _sites.setdefault(key, Site(*key))
         if code.co_name not in _PLUMBING:
             entry = code.co_name
         frame = frame.f_back

@@ -18,7 +18,7 @@ from spmdguard.group import guard
 from spmdguard.testing import torch_operations as operations
 from spmdguard.testing.matching import Call, Group
 from spmdguard.testing.meetings import Meetings
-from spmdguard.testing.ranks import SimulatedRank, refuse_other_threads
+from spmdguard.testing.ranks import SimulatedRank
 from spmdguard.testing.sites import find_site
 from spmdguard.testing.torch_work import FINISHED, SimulatedWork
 
@@ -101,11 +101,9 @@ class SimulatedGroup(dist.ProcessGroup):  # type: ignore[misc]  # torch's stub d
     # The one way into the simulation.
 
     def _call(self, operation: str, names: tuple[str, ...], signature: tuple[Any, ...], payload: Any) -> Call:
-        me = self._me
-        refuse_other_threads(me, operation)
         if region.thread.regions:
             raise guard.refuse(operation, self)
-        return Call(operation, me, find_site(sys._getframe(2)), names, signature, payload)
+        return Call(operation, self._me, find_site(sys._getframe(2)), names, signature, payload)
 
     def _join(
         self, call: Call, combine: Callable[[list[Any]], str | None], opts: Any, results: list[Tensor]

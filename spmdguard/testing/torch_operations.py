@@ -5,6 +5,7 @@ Each function is run by the rank that comes last. It returns what is wrong with 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,8 +29,8 @@ _BITWISE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def kind_of_reduction(op: Any) -> str:
-    """``"sum"`` for ``ReduceOp.SUM``; comparing torch's own objects costs 1 us a time."""
-    return _NAMES[int(getattr(op, "op", op))]
+    """``"sum"`` for ``ReduceOp.SUM``, which torch hashes to its number; comparing the objects costs 1 us a time."""
+    return _NAMES[hash(op)]
 
 
 def reduce_all(tensors: Sequence[Tensor], kind: str) -> Tensor:
@@ -44,6 +45,7 @@ def reduce_all(tensors: Sequence[Tensor], kind: str) -> Tensor:
     raise NotImplementedError(f"SimulatedWorld does not simulate the reduction {kind!r}")
 
 
+@functools.cache
 def make_all_reduce(kind: str) -> Callable[[list[Any]], str | None]:
     """Payload: the tensors of one rank."""
 
@@ -66,6 +68,7 @@ def make_reduce(kind: str, root: int) -> Callable[[list[Any]], str | None]:
     return reduce
 
 
+@functools.cache
 def make_broadcast(root: int) -> Callable[[list[Any]], str | None]:
     """Payload: the tensors of one rank."""
 
