@@ -62,6 +62,7 @@ from spmdguard_lint.rules.registry import rule
 from ..traces.files import RANKS, READS, WRITES, Access, chain, components, inside, polls, shared
 from ..traces.nodes import Branch, Call, Jump, Try
 from ..traces.paths import catches_all
+from ..values.value import FALSE, TRUE
 from .support_events import finding, reading
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _races(root: Root) -> Iterator[Finding]:
         return
     reported: set[Access] = set()
     for use in found:
-        if use.kind == "remove" or polls(use.where) or expects_absence(use):
+        if use.kind == "remove" or polls(use.where) or expects_absence(use) or makes_its_own(use):
             continue
         for maker in makers:
             before = maker.index < use.index and maker.node.place != use.node.place
@@ -192,6 +193,16 @@ def touches(maker: Access, path: tuple[object, ...], use: Access) -> bool:
         if maker.kind == "rename" and use.kind in READS and inside(made_path, path):
             return True
     return False
+
+
+def makes_its_own(use: Access) -> bool:
+    """Whether a use makes a folder with all above it, and accepts those that are there: it may come first or second."""
+    if use.kind != "mkdir":
+        return False
+    keywords = use.node.keywords
+    accepts = keywords.get("exist_ok", FALSE).key == TRUE.key
+    parents = use.node.call.endswith("makedirs") or keywords.get("parents", FALSE).key == TRUE.key
+    return accepts and parents
 
 
 def expects_absence(use: Access) -> bool:

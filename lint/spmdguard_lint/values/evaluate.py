@@ -103,9 +103,11 @@ def evaluate(value: Value, at: Valuation) -> Any:
         return at.rank // at.local
     if tag == "ite":
         condition = truth(value.data[0], at)
-        if condition is None:
-            return UNKNOWN
-        return evaluate(value.data[1] if condition else value.data[2], at)
+        if condition is not None:
+            return evaluate(value.data[1] if condition else value.data[2], at)
+        then, orelse = evaluate(value.data[1], at), evaluate(value.data[2], at)
+        same = isinstance(then, _SAFE) and type(then) is type(orelse) and then == orelse
+        return then if same else UNKNOWN
     if tag == "tuple":
         items = [evaluate(item, at) for item in value.data]
         return UNKNOWN if any(item is UNKNOWN for item in items) else tuple(items)

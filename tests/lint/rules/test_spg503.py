@@ -295,3 +295,29 @@ def test_taken_away_when_nobody_needs_it() -> None:
         """,
         "SPG503",
     )
+
+
+def test_folder_that_every_rank_may_make() -> None:
+    """A folder made with all above it, there or not, needs no other rank's; one that needs its parent does."""
+    assert agree(
+        """
+        import os
+        from pathlib import Path
+
+        import torch.distributed as dist
+
+        def with_parents(config: Path):
+            if dist.get_rank() == 0:
+                os.makedirs(config, exist_ok=True)
+            os.makedirs(os.path.join(config, "images"), exist_ok=True)
+            (config / "logs").mkdir(parents=True, exist_ok=True)
+            dist.barrier()
+
+        def without(config: Path):
+            if dist.get_rank() == 0:
+                config.mkdir(parents=True, exist_ok=True)
+            (config / "images").mkdir(exist_ok=True)  # SPG503
+            dist.barrier()
+        """,
+        "SPG503",
+    )
