@@ -141,7 +141,9 @@ def goes_on(maker: Access) -> bool:
 
 
 def _unordered(maker: Access, use: Access, found: list[Access]) -> bool:
-    if not any(touches(maker, path, use) for path in use.paths):
+    # a tree is copied together with the folders above its destination
+    needed = use.paths[:1] if use.node.call.endswith("copytree") and maker.kind == "mkdir" else use.paths
+    if not any(touches(maker, path, use) for path in needed):
         return False
     others = use.ranks - maker.ranks
     racing = any(use.phases[other] & maker.phases[rank] for other in others for rank in maker.ranks)

@@ -302,9 +302,22 @@ def test_folder_that_every_rank_may_make() -> None:
     assert agree(
         """
         import os
+        import shutil
         from pathlib import Path
 
         import torch.distributed as dist
+
+        def copied(code, folder):
+            if dist.get_rank() == 0:
+                os.makedirs(folder, exist_ok=True)
+            shutil.copytree(code, os.path.join(folder, str(dist.get_rank())))
+            dist.barrier()
+
+        def copied_from(folder):
+            if dist.get_rank() == 0:
+                os.makedirs(folder, exist_ok=True)
+            shutil.copytree(folder, str(dist.get_rank()))  # SPG503
+            dist.barrier()
 
         def with_parents(config: Path):
             if dist.get_rank() == 0:
