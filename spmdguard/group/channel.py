@@ -20,6 +20,8 @@ from spmdguard.group.torch_access import describe_group, loaded_c10d
 
 _GATHER_GRACE_S = 2.0
 _RECENT_S = 60.0
+_SHORT_BYTES = 508
+_SIZE_BYTES = 4
 
 
 class Channels:
@@ -114,9 +116,23 @@ class TorchChannel:
         return _Work(self.group().allreduce(box.tensors, self._options), box, free)
 
     def gather_texts(self, text: str) -> list[str]:
-        texts: list[Any] = [None] * len(self.ranks)
-        dist.all_gather_object(texts, text, group=self.group())
-        return [str(each) for each in texts]
+        """One all_gather of short texts, a second one where any is longer: a third of ``all_gather_object``."""
+        told = text.encode("utf-8", "surrogatepass")
+        rows = self._gather_rows(told, _SHORT_BYTES)
+        longest = max(size for size, _ in rows)
+        if longest > _SHORT_BYTES:
+            rows = self._gather_rows(told, longest)
+        return [held[:size].decode("utf-8", "surrogatepass") for size, held in rows]
+
+    def _gather_rows(self, told: bytes, width: int) -> list[tuple[int, bytes]]:
+        """The sizes of all ranks' texts, and what of each fits into ``width`` bytes."""
+        row = len(told).to_bytes(_SIZE_BYTES, "little") + told[:width].ljust(width, b"\0")
+        own = torch.frombuffer(bytearray(row), dtype=torch.uint8)
+        held = bytearray(len(row) * len(self.ranks))
+        rows = list(torch.frombuffer(held, dtype=torch.uint8).view(len(self.ranks), -1).unbind())
+        dist.all_gather(rows, own, group=self.group())
+        found = [bytes(held[at : at + len(row)]) for at in range(0, len(held), len(row))]
+        return [(int.from_bytes(each[:_SIZE_BYTES], "little"), each[_SIZE_BYTES:]) for each in found]
 
     def barrier(self) -> None:
         self.group().barrier().wait()

@@ -43,6 +43,14 @@ def test_reasons_of_several_ranks_are_told(zygote: Zygote) -> None:
     assert [expected] * 4 == [each.out for each in ended.ranks]
 
 
+def test_texts_of_any_length_come_back_whole(zygote: Zygote) -> None:
+    """Empty, short, long and very different texts, also such as no encoding knows, are the same on every rank."""
+    texts = ["", "short", "x" * 508, "y" * 509, "\N{SNOWMAN}" * 508, "a \0 and \udcff", "z" * 100_000]
+    ended = zygote.run("agreeing:exchange_texts", ranks=4, texts=texts)
+    assert ended.codes == [0] * 4, ended.report()
+    assert ["True\n" * len(texts)] * 4 == [each.out for each in ended.ranks]
+
+
 def test_sub_groups_agree_for_themselves(zygote: Zygote) -> None:
     """A sub-group's verdict is its own and names global ranks; a rank outside the group is told so."""
     ended = zygote.run("agreeing:on_sub_groups", ranks=4)

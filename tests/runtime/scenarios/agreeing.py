@@ -158,3 +158,15 @@ def rebuild() -> None:
             spmdguard.destroy_process_group()
             restart_gloo(1)
     spmdguard.destroy_process_group()
+
+
+def exchange_texts(texts: list[str]) -> None:
+    """Rank r gives one text after another, the r-th and those after it; says whether each exchange is right."""
+    rank = start_gloo()
+    channel = world().channel()
+    assert channel is not None
+    size = dist.get_world_size()
+    for turn in range(len(texts)):
+        expected = [texts[(turn + each) % len(texts)] for each in range(size)]
+        say(channel.gather_texts(expected[rank]) == expected)
+    spmdguard.destroy_process_group()
