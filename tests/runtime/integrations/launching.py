@@ -22,7 +22,8 @@ class Launched:
     @property
     def left(self) -> list[tuple[int, int, str]]:
         """Rank, last step and reason of each rank, as the example prints them."""
-        found = re.findall(r"rank (\d) left after step (\d+): (.*?)(?:; saved .*)?$", self.out, re.MULTILINE)
+        line = r"rank (\d) left after step (\d+): (.*?)(?:; saved .*?)?(?=rank \d left after|$)"  # two may share a line
+        found = re.findall(line, self.out, re.MULTILINE)
         return sorted((int(rank), int(step), reason) for rank, step, reason in found)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spmdguard.triage.command import triage_command
@@ -245,6 +245,7 @@ _LINES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(_LINES, st.text(max_size=60)), max_size=30))
 def test_no_log_crashes_triage(lines: list[str]):
     """Any text gives a verdict and a report of bounded width."""
