@@ -78,7 +78,7 @@ FAULTS = {
     "world-sizes": ([rank(0), rank(1, 3)], "world-size-differs", "ranks disagree on WORLD_SIZE", (0, 1)),
     # the wrong one comes before all others have met; later, it alone is told (see below)
     "rank-too-large": (
-        [rank(0), rank(1, delay_s=0.2), rank(2)],
+        [rank(0), rank(1, after=2), rank(2)],
         "rank-too-large",
         "RANK is 2 but WORLD_SIZE is 2",
         (2,),
@@ -149,17 +149,24 @@ def test_a_wrong_launch_is_named_at_once_on_every_rank(zygote: Zygote, name: str
 
 
 def test_a_launch_that_happens_twice_is_named(zygote: Zygote) -> None:
-    """Two launches on one port: all four processes learn it, whoever comes first."""
-    found = meet(
-        zygote, rank(0, 3), rank(1, 3), rank(0, 3), rank(1, 3), rank(2, 3), rank(2, 3), agent_store=False
-    )
-    codes = {each["codes"][0] for each in found}
-    assert codes <= {"launched-twice", "duplicate-rank", "surplus-process"} and codes, found
+    """Two launches on one port that overlap: all six processes learn it, whoever comes first."""
+    pairs = [rank(number, 3, after=4 if number == 2 else None) for number in (0, 1, 2) for _ in range(2)]
+    found = meet(zygote, *pairs, agent_store=False)
+    codes = [each["codes"][:1] for each in found]
+    assert all(each in (["launched-twice"], ["duplicate-rank"]) for each in codes), found
+
+
+def test_a_second_launch_after_all_have_met_is_refused(zygote: Zygote) -> None:
+    """Two launches on one port, one after the other: the first runs, each process of the second is told."""
+    stays = [rank(number, stay_s=4) for number in (0, 1)]
+    late = [rank(number, after="verdict") for number in (0, 1)]
+    found = meet(zygote, *stays, *late, agent_store=False)
+    assert [each["codes"] for each in found] == [[], [], ["surplus-process"], ["surplus-process"]]
 
 
 def test_a_process_that_comes_late_is_refused(zygote: Zygote) -> None:
     """Who comes after all ranks have met is told so with the process that runs; the job goes on."""
-    late = rank(1, delay_s=0.5)
+    late = rank(1, after="verdict")
     found = meet(zygote, rank(0, stay_s=4), rank(1, stay_s=4), late, agent_store=False, times=1)
     assert [each["codes"] for each in found] == [[], [], ["surplus-process"]]
     text = found[2]["text"]

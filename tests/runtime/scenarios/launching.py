@@ -17,7 +17,7 @@ def take_environment(environments: list[dict[str, Any]]) -> None:
     sys.argv = ["train.py", *mine.pop("argv", [])]
     sys.modules["__main__"].__file__ = mine.pop("script", __file__)
     sys.path[:0] = mine.pop("path", [])
-    time.sleep(mine.pop("delay_s", 0))
+    after = mine.pop("after", None)
     global stay_s
     stay_s = mine.pop("stay_s", stay_s)
     for name, value in mine.items():
@@ -25,6 +25,22 @@ def take_environment(environments: list[dict[str, Any]]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value.replace("PORT", os.environ["MASTER_PORT"])
+    if after is not None:
+        wait_for(after)
+
+
+def wait_for(what: int | str) -> None:
+    """Wait until so many processes have come to the first handshake, or until its store has that key."""
+    from spmdguard.group.store import connect, find_address
+
+    store = connect(find_address(rank=1), 20).under("launch", 0, 1)
+    if isinstance(what, str):
+        assert store.poll([what], 20)
+        return
+    until_s = time.monotonic() + 20
+    while store.add("arrived", 0) < what:
+        assert time.monotonic() < until_s, f"{what} processes have not come"
+        time.sleep(0.01)
 
 
 def meet(environments: list[dict[str, Any]], timeout: float, times: int = 1, **options: Any) -> None:
@@ -108,12 +124,11 @@ def expire(timeouts: dict[str, float]) -> None:
 def come_late(environments: list[dict[str, Any]], timeout: float) -> None:
     """The last process comes when the others have met; they end their first step when it was refused."""
     import spmdguard
-    from spmdguard.group.store import connect, find_address
 
     is_last = int(os.environ["RANK"]) == len(environments) - 1
     take_environment(environments)
     if is_last:
-        assert connect(find_address(rank=1), timeout).under("launch", 0, 1).poll(["verdict"], timeout)
+        wait_for("verdict")
         meet([{}] * (int(os.environ["RANK"]) + 1), timeout)
     launched = spmdguard.init_process_group("gloo", handshake_timeout=timeout)
     assert launched.store is not None
