@@ -18,8 +18,7 @@ from .model import CERTAINTY_ORDER, Finding, Location, Site
 from .source.parsing import CannotParse
 from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
-from .traces.nodes import Branch, Call, Loop, Tree, Try, Yielded
-from .traces.terms import subtrees
+from .traces.nodes import Branch, Call, Loop, Tree, Try, Yielded, subtrees
 from .values.value import Place
 
 if TYPE_CHECKING:

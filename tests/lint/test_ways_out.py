@@ -217,3 +217,60 @@ def test_a_list_that_only_the_root_has() -> None:
         """,
         *PARTING,
     )
+
+
+def test_handlers_that_raise_again_by_choice() -> None:
+    """Where the rank or a setting decides whether a handler raises again, both answers are compared."""
+    assert agree(
+        """
+        import os
+        import torch.distributed as dist
+
+        STRICT = os.environ.get("STRICT") == "1"
+
+        class Gate:
+            def __init__(self, open):
+                self.open = open
+            def __enter__(self):
+                return self
+            def __exit__(self, kind, value, trace):
+                return self.open
+
+        def in_rounds_of_some_ranks(world):
+            rank = dist.get_rank()
+            for _ in range(rank):  # SPG401
+                try:
+                    if world < 4:
+                        raise RuntimeError("gone")
+                except RuntimeError:
+                    if rank == 2:
+                        continue
+                    raise
+            dist.barrier()
+
+        def by_setting():
+            try:
+                if dist.get_rank() == 1:
+                    raise ValueError("gone")  # SPG205
+            except ValueError:
+                if STRICT:
+                    raise
+            dist.barrier()
+
+        def by_a_manager(open):
+            with Gate(open):
+                if dist.get_rank() == 1:
+                    raise ValueError("gone")  # SPG205
+            dist.barrier()
+
+        def by_the_exception():
+            try:
+                if dist.get_rank() == 1:
+                    raise OSError(2, "gone")
+            except OSError as error:
+                if error.errno != 2:
+                    raise
+            dist.barrier()
+        """,
+        *PARTING,
+    )

@@ -12,8 +12,7 @@ from ..model import Location, Site
 from ..names.project import Project
 from ..source.reading import SourceFile
 from ..traces.contents import contents_of
-from ..traces.nodes import Branch, Call, Tree
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Call, Tree, subtrees
 from ..values.evaluate import rank_dependent
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 
 from ..facts import lookup as facts
-from ..traces.nodes import Branch, Event, Op, Tree
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Event, Op, Tree, subtrees
 from ..values.value import Value, is_const
 from .frame import Frame
 

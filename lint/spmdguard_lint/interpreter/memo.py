@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Node, Tree
-from ..traces.terms import subtrees
+from ..traces.nodes import Node, Tree, subtrees
 from ..values.value import Value
 from .state import differing
 

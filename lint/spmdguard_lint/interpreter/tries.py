@@ -6,8 +6,7 @@ import ast
 from typing import Any
 
 from ..traces.catching import is_caught
-from ..traces.nodes import Branch, Fallible, Handler, Tree, Try
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Fallible, Handler, Tree, Try, subtrees
 from ..values.value import Taint, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch

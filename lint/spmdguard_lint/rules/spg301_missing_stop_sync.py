@@ -71,8 +71,7 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.divergence import variance
-from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, subtrees
 from ..values.value import Place
 from .support import from_divergence
 from .support_claims import owner

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding, Location, RuleInfo, Site, TrailStep
 from ..traces.judged import group_key, variance
-from ..traces.nodes import Branch, Op
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Op, subtrees
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence

@@ -9,8 +9,7 @@ from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.contents import contents_of
 from ..traces.divergence import group_key
 from ..traces.files import parts_of
-from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try, subtrees
 from ..traces.where import Where, around, calls_of
 from ..values.value import Place, Value
 from .support import site

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from ..traces.files import writes
 from ..traces.judged import variance
-from ..traces.nodes import Branch, Call, Event, Node, Tree
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Call, Event, Node, Tree, subtrees
 from ..values.evaluate import Valuation, rank_dependent, truth
 
 if TYPE_CHECKING:

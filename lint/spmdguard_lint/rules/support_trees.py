@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
-from ..traces.nodes import Branch, Call, Loop, Node, Op, Region, Tree, Try, Yielded
-from ..traces.terms import subtrees
+from ..traces.nodes import Branch, Call, Loop, Node, Op, Region, Tree, Try, Yielded, subtrees
 from ..values.evaluate import Valuation, evaluate, truth
 from ..values.value import Taint, Value
 from .support import site, source_text

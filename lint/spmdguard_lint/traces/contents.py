@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..values.evaluate import rank_dependent
-from .nodes import Branch, Event, Fallible, Jump, Loop, Op, Region, Tree
-from .terms import subtrees
+from .nodes import Branch, Event, Fallible, Jump, Loop, Op, Region, Tree, subtrees
 
 
 @dataclass

@@ -20,9 +20,9 @@ from .doubts import doubtful, of_another_group
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
-from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
+from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, subtrees
 from .pointing import anchor, call_name, first_in, first_jump, first_op, raised_by, telling_jump
-from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation, subtrees
+from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
 

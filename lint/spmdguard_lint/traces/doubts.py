@@ -14,8 +14,8 @@ from dataclasses import replace
 from ..values.evaluate import Valuation, truth
 from .judged import Candidate
 from .matching import matched
-from .nodes import Branch, Call, Event, Jump, Node, Op, Region, Tree
-from .terms import ABORT, END, NEVER, Continuation, Reader, subtrees
+from .nodes import Branch, Call, Event, Jump, Node, Op, Region, Tree, subtrees
+from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
 CUT = "cut-call"

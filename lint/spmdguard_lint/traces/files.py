@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Value
-from .nodes import Branch, Event, Fallible, Loop, Node, Op, Tree
+from .nodes import Branch, Event, Fallible, Loop, Node, Op, Tree, subtrees
 from .paths import Facts, Path
 from .sequence import Walk
-from .terms import subtrees
 from .where import Where
 
 WORLD, LOCAL = 4, 2

@@ -9,9 +9,9 @@ from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .judged import Candidate, Divergence, variance
-from .nodes import Branch, Fallible, Handler, Jump, Loop, Op, Tree, Try
+from .nodes import Branch, Fallible, Handler, Jump, Loop, Op, Tree, Try, subtrees
 from .pointing import anchor, call_name, first_jump, first_op
-from .terms import ABORT, Reader, Terms, subtrees
+from .terms import ABORT, Reader, Terms
 
 _BROAD = frozenset(
     {"Exception", "BaseException", "RuntimeError", "OutOfMemoryError", "DistBackendError", "DistError"}

@@ -12,8 +12,8 @@ from itertools import product
 from ..values.evaluate import Valuation, rank_constants, rank_dependent, world_dependent
 from ..values.value import Value
 from .judged import Candidate, Verdicts
-from .nodes import Branch, Tree
-from .terms import Continuation, Reader, Terms, subtrees
+from .nodes import Branch, Tree, subtrees
+from .terms import Continuation, Reader, Terms
 
 WORLDS = ((2, 2), (3, 3), (4, 2))
 

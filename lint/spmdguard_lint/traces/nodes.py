@@ -241,3 +241,18 @@ class Jump(Node):
         self.text = text
         self.exception = exception
         self.value = value
+
+
+def subtrees(node: Node) -> list[Tree]:
+    """The trees directly inside a node."""
+    if isinstance(node, Branch):
+        return [node.then, node.orelse]
+    if isinstance(node, (Call, Yielded)):
+        return [node.body]
+    if isinstance(node, Region):
+        return [] if node.kind == "thread" else [node.body]
+    if isinstance(node, Loop):
+        return [node.body, node.orelse]
+    if isinstance(node, Try):
+        return [node.body, *(h.body for h in node.handlers), node.orelse, node.final]
+    return []

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ..values.evaluate import Valuation, truth
 from ..values.value import Value
 from .catching import catches
-from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, Yielded
-from .terms import Continuation, Reader, Terms, subtrees
+from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, Yielded, subtrees
+from .terms import Continuation, Reader, Terms
 
 
 def first_op(nodes: Tree, reader: Reader, *, destroy: bool = False) -> tuple[Op | None, tuple[Node, ...]]:

@@ -20,7 +20,21 @@ from typing import TYPE_CHECKING, Any
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, residual, truth
 from ..values.value import intern
 from .catching import LEAVING, catches
-from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from .nodes import (
+    Branch,
+    Call,
+    Handler,
+    Jump,
+    Loop,
+    Node,
+    Op,
+    Region,
+    Tree,
+    Try,
+    Yielded,
+    subtrees,
+)
+from .raising import chooses_to_raise
 
 if TYPE_CHECKING:
     from ..values.value import Value
@@ -394,24 +408,11 @@ class Reader:
         """What follows a caught exception.
 
         A handler that may raise again is read for where it does not: its other answer is meant for the exception
-        at hand. Where the rank has a say in that, both are compared.
+        at hand. Where something else decides, the rank or a setting, both are compared.
         """
-        if self._raises_by_rank(handler.body):
+        if chooses_to_raise(handler.body, self.ways_out):
             return self.read(handler.body, k)
         return self.read(handler.body, k.but(raises=lambda _name: NEVER, raise_key="never"))
-
-    def _raises_by_rank(self, nodes: Tree) -> bool:
-        if "raise" not in self.ways_out(nodes):
-            return False
-        return any(
-            (
-                isinstance(node, Branch)
-                and any(t.kind in _PARTING for t in node.condition.taint)
-                and any("raise" in self.ways_out(arm) for arm in (node.then, node.orelse))
-            )
-            or any(self._raises_by_rank(child) for child in subtrees(node))
-            for node in nodes
-        )
 
     def _with_final(self, final: Tree, k: Continuation) -> Continuation:
         cache: dict[int, int] = {}
@@ -477,21 +478,3 @@ def _outside(node: Node, kinds: frozenset[str]) -> set[str]:
             renamed.update({"break": "for-break", "continue": "for-break"})
         return {renamed.get(k, k) for k in kinds}
     return set(kinds)
-
-
-def subtrees(node: Node) -> list[Tree]:
-    """The trees directly inside a node."""
-    if isinstance(node, Branch):
-        return [node.then, node.orelse]
-    if isinstance(node, (Call, Yielded)):
-        return [node.body]
-    if isinstance(node, Region):
-        return [] if node.kind == "thread" else [node.body]
-    if isinstance(node, Loop):
-        return [node.body, node.orelse]
-    if isinstance(node, Try):
-        return [node.body, *(h.body for h in node.handlers), node.orelse, node.final]
-    return []
-
-
-_PARTING = frozenset({"rank", "group-rank", "time", "random", "signal"})

@@ -27,13 +27,14 @@ def uniform_if(scope: Scope) -> Lines:
 
 def rank_if(scope: Scope) -> Lines:
     """Some ranks take another arm than others."""
-    test = scope.draw.pick(BRANCH_TESTS) if scope.draw.chance(6) else rank_condition(scope)
-    lines = [f"if {test}:", *indent(scope.arm().block(2))]
+    test, lines = rank_condition(scope), indent(scope.arm().block(2))
     if scope.draw.chance(20):
         lines += [f"elif {condition(scope, scope.draw.chance(60))}:", *indent(scope.arm().block(1))]
     if scope.draw.chance(40):
         lines += ["else:", *indent(scope.arm().block(2))]
-    return lines
+    if scope.draw.chance(6) and not any("raise" in line for line in lines):
+        test = scope.draw.pick(BRANCH_TESTS)
+    return [f"if {test}:", *lines]
 
 
 def _dressed(scope: Scope, calls: Lines) -> Lines:
