@@ -56,7 +56,7 @@ unsafe, because the barrier is then met on that way too.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
@@ -123,14 +123,14 @@ def _pairs(root: Root, tree: Tree) -> Iterator[tuple[tuple[Branch, Op], tuple[Br
 
 
 def _guarded_barrier(node: Node) -> tuple[Branch, Op, bool] | None:
-    """A branch on the rank that holds nothing but one waiting operation in one arm."""
+    """A branch on the rank that holds nothing but a barrier in one arm, whatever call of the library meets at it."""
     if not isinstance(node, Branch) or not rank_dependent(node.condition):
         return None
     for arm, other, positive in ((node.then, node.orelse, True), (node.orelse, node.then, False)):
         ops = [n for n in every_node(arm) if isinstance(n, Op) and waits(n)]
         if (
-            len(ops) == 1
-            and "barrier" in ops[0].name
+            ops
+            and all("barrier" in op.name and op.group == ops[0].group for op in ops)
             and not any(isinstance(n, Op) for n in every_node(other))
         ):
             return node, ops[0], positive
@@ -139,6 +139,9 @@ def _guarded_barrier(node: Node) -> tuple[Branch, Op, bool] | None:
 
 def _complementary(first: Branch, second: Branch) -> bool:
     """Whether each rank takes the barrier of exactly one of two branches."""
+    (asked, says), (asked_again, says_again) = _question(first), _question(second)
+    if asked == asked_again:
+        return says is not says_again
     for world, local in WORLDS:
         for rank in range(world):
             at = Valuation(rank, world, local)
@@ -146,6 +149,15 @@ def _complementary(first: Branch, second: Branch) -> bool:
             if one is None or other is None or one == other:
                 return False
     return True
+
+
+def _question(branch: Branch) -> tuple[Hashable, bool]:
+    """What a branch asks, and the answer for which it meets at its barrier."""
+    guarded = _guarded_barrier(branch)
+    condition, answer = branch.condition, guarded is not None and guarded[2]
+    while condition.tag == "expr" and condition.data[0] == "not":
+        condition, answer = condition.data[1][0], not answer
+    return condition.key, answer
 
 
 def _takes(branch: Branch, at: Valuation) -> bool | None:

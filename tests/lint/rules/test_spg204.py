@@ -52,6 +52,40 @@ def test_unprotected_work_between_the_barriers() -> None:
     )
 
 
+def test_barriers_of_helpers_under_one_question() -> None:
+    """The barrier stands in a helper with several forms of it; the caller asks who is first, and nobody knows how."""
+    assert agree(
+        """
+        from contextlib import contextmanager
+        import os
+        import torch.distributed as dist
+
+        def meet():
+            if dist.is_initialized():
+                if os.environ.get("BIND"):
+                    dist.barrier(device_ids=[0])  # SPG204
+                else:
+                    dist.barrier()
+
+        def is_first(state):
+            return dist.get_rank() == 0 if state.distributed else state.chosen
+
+        @contextmanager
+        def first(is_main):
+            if not is_main:
+                meet()
+            yield
+            if is_main:
+                meet()
+
+        def prepare(rows, clean, state):
+            with first(is_first(state)):
+                return rows.map(clean)
+        """,
+        *FIRST,
+    )
+
+
 def test_protected_or_harmless_is_silent() -> None:
     """A finally, a library's context manager, nothing between the barriers."""
     assert agree(
