@@ -21,6 +21,8 @@ from spmdguard.latch import is_communication_failure
 _WRITTEN = "__spmdguard_written__"
 on_primary_error: list[Callable[[BaseException], str | None]] = []
 """Told of the error before anything else; may know, as text, the first cause that it is a consequence of."""
+on_written: list[Callable[[], None]] = []
+"""Called when the error of this rank stands on stderr."""
 _SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "broken pipe", "timed out", "socket")
 
 
@@ -44,7 +46,15 @@ def write_primary_error(exc: BaseException, *, since: float | None = None, leavi
     known = [told for tell in on_primary_error if leaving and (told := tell(exc)) is not None]
     if known:
         _write_consequence(exc, rank, known[0], since)
-        return
+    else:
+        _write_failure(exc, rank, since)
+    for tell_written in on_written:
+        tell_written()
+
+
+def _write_failure(exc: BaseException, rank: int, since: float | None) -> None:
+    """Write an error that no other rank is known to have caused, and announce it."""
+    here = world()
     cause = here.find_announced_failure() if lost_partner(exc) else None
     if cause is None:
         here.announce_failure(format_exception_line(exc)[:2000])

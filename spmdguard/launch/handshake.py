@@ -20,12 +20,13 @@ from spmdguard.current import PerProcess, simulated_values
 from spmdguard.errors import LaunchFailed, StoreUnreachable
 from spmdguard.group.bounded import DidNotReturn, call_bounded
 from spmdguard.group.store import JobStore, find_address, load_torch_store
+from spmdguard.group.torch_access import default_group
 from spmdguard.launch.checks import check_identity
 from spmdguard.launch.faults import ALLOWED_TO_DIFFER, Fault, read_line
 from spmdguard.launch.identity import Identity, find_identity
 from spmdguard.launch.meeting_point import Reached, explain_unreachable, reach
 from spmdguard.launch.neighbours import find_neighbours, read_parent_environment
-from spmdguard.launch.verdicts import Judge, Verdict, hear_verdict, publish
+from spmdguard.launch.verdicts import Judge, Verdict, find_processes, hear_verdict, publish
 
 __all__ = ["Launched", "handshake"]
 
@@ -63,11 +64,22 @@ class Launched:
     store: JobStore | None
     number: int
 
+    def find_processes(self, ranks: Collection[int], timeout_s: float) -> list[Identity]:
+        """Who these ranks are, from the records of the handshake; of those that are found in time."""
+        if self.store is None:
+            return []
+        return find_processes(
+            self.store.under("launch", self.identity.restart, self.number),
+            ranks,
+            time.monotonic() + timeout_s,
+        )
+
 
 class _Count:
     """How many handshakes this process has begun: each has keys of its own."""
 
     num_begun = 0
+    last: Launched | None = None
 
 
 _count: PerProcess[_Count] = PerProcess(_Count)
@@ -116,7 +128,14 @@ def handshake(
     except DidNotReturn:
         fault = Fault("no-verdict", f"the store at {me.address} stopped answering", me.describe())
         raise meeting.failure([fault]) from None
+    if default_group() is None:
+        count.last = launched
     return launched
+
+
+def last_launch() -> Launched | None:
+    """The last handshake that this process held before it had a process group; None without one."""
+    return _count().last
 
 
 def _examine(me: Identity, allowed: Collection[str], num_devices: int | None) -> Identity:

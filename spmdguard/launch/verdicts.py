@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,33 @@ def hear_verdict(store: JobStore, judge: Judge, me: Identity) -> Verdict:
     except ValueError as error:
         title, saw = "the verdict on the launch cannot be read", str(error)
     return Verdict((Fault("no-verdict", title, saw),), (), 0)
+
+
+def find_processes(store: JobStore, ranks: Collection[int], deadline_s: float) -> list[Identity]:
+    """The processes that claimed these ranks, one a rank, as far as they are found before the deadline."""
+    wanted, found = set(ranks), []
+    num_arrived = store.add("arrived", 0)
+    for first in range(1, num_arrived + 1, _BATCH):
+        if not wanted or time.monotonic() > deadline_s:
+            break
+        for text in _read_records(store, range(first, min(first + _BATCH, num_arrived + 1)))[0]:
+            with contextlib.suppress(ValueError):
+                process = read_identity(text)
+                if process.rank in wanted:
+                    wanted.discard(process.rank)
+                    found.append(process)
+    return found
+
+
+def _read_records(store: JobStore, ordinals: Sequence[int]) -> tuple[list[bytes], list[int]]:
+    """The records that are written, and the ordinals of those that are not."""
+    left: list[int] = []
+    texts = store.get_texts([f"id/{ordinal}" for ordinal in ordinals])
+    if texts is None:
+        left = [ordinal for ordinal in ordinals if not store.has(f"id/{ordinal}")]
+        there = sorted(set(ordinals) - set(left))
+        texts = store.get_texts([f"id/{ordinal}" for ordinal in there]) or []
+    return texts, left
 
 
 class Judge:
@@ -147,12 +175,7 @@ class Judge:
         self._unread = left
 
     def _read_batch(self, batch: list[int]) -> list[int]:
-        left: list[int] = []
-        texts = self._store.get_texts([f"id/{ordinal}" for ordinal in batch])
-        if texts is None:
-            left = [ordinal for ordinal in batch if not self._store.has(f"id/{ordinal}")]
-            there = sorted(set(batch) - set(left))
-            texts = self._store.get_texts([f"id/{ordinal}" for ordinal in there]) or []
+        texts, left = _read_records(self._store, batch)
         for text in texts:
             self._came_s = time.monotonic()
             try:

@@ -139,15 +139,23 @@ def _count_processes(text: str) -> int:
 def _run_here(options: argparse.Namespace) -> int:
     prepare = prepare_module if options.module else prepare_script
     run = prepare(options.script, options.arguments)
+    meets = False
     if not options.no_handshake:
         try:
             launched = handshake(options.launch_timeout)
         except LaunchFailed as wrong:
             write_primary_error(wrong)
             return int(ExitCode.FAILED)
-        if launched.store is not None:
+        meets = launched.store is not None
+        if meets:
             sys.stderr.write(f"spmdguard: {launched.identity.describe()} of {launched.world_size}\n")
-    running = start(make_settings(options.stall_limit, options.report_dir, options.on_stall == "abort"))
+    running = start(
+        make_settings(
+            options.stall_limit, options.report_dir, options.on_stall == "abort", options.launch_timeout
+        )
+    )
+    if meets:
+        running.wait_until_joined()
     owner = os.getpid()
     try:
         run()

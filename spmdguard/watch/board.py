@@ -181,10 +181,11 @@ class Board:
 def remove_left_over(base: Path) -> None:
     """Remove folders of this user whose processes are all gone: leftovers of jobs that were killed."""
     for folder in _own_folders(base):
-        pids = {_pid_of(path) for path in folder.glob("rank-*")} - {0}
-        old = time.time() - folder.stat().st_mtime > 600
-        if old and not any(Path(f"/proc/{pid}").exists() for pid in pids):
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another rank removes it at the same time
+            pids = {_pid_of(path) for path in folder.glob("rank-*")} - {0}
+            old = time.time() - folder.stat().st_mtime > 600
+            if old and not any(Path(f"/proc/{pid}").exists() for pid in pids):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _own_folders(base: Path) -> Iterator[Path]:

@@ -221,7 +221,7 @@ def _title(
     return {
         "died": f"{who} died without a word{f' ({process})' if process else ''}: {describe_end(first)}",
         "stopped": f"{who} {verb} stopped by a signal{f' ({process})' if process else ''}",
-        "missing": f"nothing was heard of {who}; {what}",
+        "missing": f"nothing was heard of {who}{f' ({process})' if process else ''}; {what}",
         "silent": f"{who} {verb} silent: alive, but something holds the GIL{f' ({process})' if process else ''}",
         "ended": f"{who} ended while {what}",
         "parted": f"{who} wait in different calls",

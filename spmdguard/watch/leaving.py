@@ -21,6 +21,7 @@ from spmdguard.watch.report import format_places
 from spmdguard.watch.standing import Standing, parse_ranks
 
 LINGER_S = 1.0
+_ASK_S = 0.1
 
 
 def describe_for(rank: int, cause: Cause, standing: Standing, waited_s: float) -> str:
@@ -72,8 +73,12 @@ def linger(board: Board, peers: Peers, timeout_s: float = LINGER_S) -> None:
     """
     deadline_s = time.monotonic() + timeout_s
     others = [rank for rank in board.ranks() if rank != board.rank]
+    asked_s = 0.0
     while time.monotonic() < deadline_s:
-        others = [rank for rank in others if not board.has(f"ack-{rank}") and _will_say(board, peers, rank)]
+        others = [rank for rank in others if not board.has(f"ack-{rank}")]
+        if time.monotonic() - asked_s > _ASK_S:  # reading what all say costs all ranks of a node much CPU
+            others = [rank for rank in others if _will_say(board, peers, rank)]
+            asked_s = time.monotonic()
         if not others:
             return
         time.sleep(0.01)

@@ -44,6 +44,8 @@ class Observer:
         self._asked_s = 0.0
         self._pending = ""
         self._waited_kind = ""
+        self.met = False
+        """Whether this rank has had a process group."""
         self.standing = Standing(rank=rank, host=host, pid=os.getpid(), local_rank=local_rank)
 
     def look(self) -> bool:
@@ -53,6 +55,7 @@ class Observer:
             return False
         now_s = self._now()
         groups = self.find_groups()
+        self.met = self.met or bool(groups)
         numbers = (*(group.number for group in groups), len(groups))
         before = self._look
         if before is None or look.mark != before.mark or numbers != self._numbers:
@@ -90,7 +93,7 @@ class Observer:
         return tuple(GroupNumber(g.name, g.label, g.members, g.number) for g in find_groups())
 
     def _moved(self, now_s: float, look: Look) -> None:
-        if self._waited_kind:
+        if self._waited_kind and self.met:
             self.limits.observe(self._waited_kind, now_s - self._stands_since_s)
         self._waited_kind = self._pending = ""
         self._stands_since_s = now_s

@@ -28,9 +28,19 @@ class Relay:
 
     def __init__(self, link: Link, board: Board, now: Callable[[], float] = time.monotonic) -> None:
         self._link, self._board, self._now = link, board, now
-        self._index = self._find_index()
+        self._number: int | None = None
         self._published_s = self._listened_s = -1e9
         self._alarm = 0
+
+    def is_ready(self) -> bool:
+        """Whether the store can be asked at once; else its connection is being opened."""
+        return self._link.open()
+
+    @property
+    def _index(self) -> int:
+        if self._number is None:
+            self._number = self._find_index()
+        return self._number
 
     def _find_index(self) -> int:
         """This node's number: the first rank of the node asks for one, the others read it."""

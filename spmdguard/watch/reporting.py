@@ -17,6 +17,7 @@ from spmdguard.watch.cause import Cause, read_cause
 from spmdguard.watch.composing import HINT_TIMEOUT_S, compose, to_cause, write_reports
 from spmdguard.watch.diagnosis import stands_still
 from spmdguard.watch.hints import Linting, files_of, files_of_program
+from spmdguard.watch.joining import Meeting
 from spmdguard.watch.leaving import continue_stopped, say
 from spmdguard.watch.limits import Limits, limit_for
 from spmdguard.watch.peers import Peers
@@ -25,6 +26,7 @@ from spmdguard.watch.settings import Settings
 from spmdguard.watch.standing import Standing
 
 _SETTLE_S = 0.4
+_COMING_S = 1.0
 _ANSWER_S = 0.6
 _SILENT_S = 0.6
 _SHORT_HINT_S = 0.3  # where a rank is gone its partners should leave at once; the linter began with the run
@@ -36,20 +38,22 @@ class Reporting:
     """One rank's part in calls and reports; used by its watch thread, but for ``call`` and ``post_cause``."""
 
     def __init__(
-        self, board: Board, peers: Peers, relay: Relay, limits: Limits, settings: Settings, world_size: int
+        self, board: Board, peers: Peers, relay: Relay, limits: Limits, settings: Settings, meeting: Meeting
     ) -> None:
         self._board, self._peers, self._relay = board, peers, relay
-        self._limits, self._settings, self._world_size = limits, settings, world_size
+        self._limits, self._settings, self._meeting = limits, settings, meeting
+        self._world_size = meeting.world_size
+        self._joined_s = time.monotonic()
         self._linting = Linting(files_of_program()) if board.rank == 0 else None
         self._linted_places = False
-        self.alone = True
+        self.alone = self._find_alone()
         """Whether all ranks of the run are on this node."""
         self.answered = False
 
     def talk_to_nodes(self) -> None:
         """As the leader of this node: publish, and bring here what other nodes have raised."""
-        self.alone = len(self._board.ranks()) >= self._world_size
-        if self.alone or not self.leads():
+        self.alone = self._find_alone()
+        if self.alone or not self.leads() or self._may_be_alone() or not self._relay.is_ready():
             return
         try:
             if self._relay.is_due():
@@ -59,6 +63,13 @@ class Reporting:
         except LinkLost:
             self.call("the job's store cannot be reached: its host or process is gone")
             self.alone = True
+
+    def _find_alone(self) -> bool:
+        return self._meeting.one_node or len(self._board.ranks()) >= self._world_size
+
+    def _may_be_alone(self) -> bool:
+        """No launcher says how many ranks a node has, and the others of this one may be about to come."""
+        return self._meeting.num_here is None and time.monotonic() - self._joined_s < _COMING_S
 
     def leads(self) -> bool:
         """Whether this rank speaks for its node."""
@@ -159,6 +170,7 @@ class Reporting:
         if not stands_still(standings, self._world_size, limit_s):
             self._withdraw()
             return None
+        standings += self._meeting.find_processes(set(range(self._world_size)) - {e.rank for e in standings})
         report = compose(
             standings,
             world_size=self._world_size,

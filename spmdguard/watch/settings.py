@@ -14,16 +14,21 @@ class Settings:
     Attributes:
         stall_limit_s: how long a rank may wait; None learns it.
         report_dir: where reports are written as text, JSON, HTML and a trace; None writes none.
+        start_limit_s: how long a rank may at least wait before it has a process group.
         abort: whether a stalled run ends; else the report is all.
     """
 
     stall_limit_s: float | None = None
     report_dir: Path | None = None
     abort: bool = True
+    start_limit_s: float = 300.0
 
 
 def make_settings(
-    stall_limit: float | timedelta | None, report_dir: str | Path | None, abort: bool
+    stall_limit: float | timedelta | None,
+    report_dir: str | Path | None,
+    abort: bool,
+    start_limit_s: float = 300.0,
 ) -> Settings:
     """Check the arguments.
 
@@ -34,5 +39,8 @@ def make_settings(
     if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"stall_limit must be a positive number of seconds, got {stall_limit!r}")
     return Settings(
-        None if seconds is None else float(seconds), None if report_dir is None else Path(report_dir), abort
+        None if seconds is None else float(seconds),
+        None if report_dir is None else Path(report_dir),
+        abort,
+        start_limit_s,
     )

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from spmdguard.format import format_exception_line
 from spmdguard.group.progress import switch_on_recorder
-from spmdguard.primary import lost_partner, on_primary_error, was_written, write_primary_error
+from spmdguard.primary import lost_partner, on_primary_error, on_written, was_written, write_primary_error
 from spmdguard.stop.agreement import state as stop_state
 from spmdguard.watch.cause import Cause
 from spmdguard.watch.settings import Settings, make_settings
@@ -19,6 +19,7 @@ from spmdguard.watch.watching import Watch
 
 __all__ = ["start_watch"]
 
+_JOIN_S = 1.5
 _running: Running | None = None
 
 
@@ -32,7 +33,12 @@ class Running:
         self._cause: Cause | None = None
         self._finished = False
         on_primary_error.append(self._tell)
+        on_written.append(self._told)
         self._watch.start()
+
+    def wait_until_joined(self) -> None:
+        """A short time, for the other ranks to know of this one whatever it does next."""
+        self._watch.ready.wait(_JOIN_S)
 
     def _tell(self, exc: BaseException) -> str | None:
         """This rank leaves with an error: the first cause, where it is another one."""
@@ -43,6 +49,11 @@ class Running:
             "raised", exc=exc, victim=is_consequence(exc), code=code, failure=format_exception_line(exc)[:400]
         )
         return None if self._cause is None else self._cause.title
+
+    def _told(self) -> None:
+        """The error stands on stderr; whatever this process still does, the other ranks need not wait for it."""
+        if os.getpid() == self._pid:
+            self._watch.has_said()
 
     def ended(self, exc: BaseException | None = None, *, code: int | None = None) -> None:
         """This rank ends without an error."""

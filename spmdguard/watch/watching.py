@@ -13,12 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from spmdguard.format import format_exception_line, format_ranks, name_ranks
-from spmdguard.group.link import open_link
-from spmdguard.group.torch_access import default_group
-from spmdguard.group.world import TorchWorld, find_number
+from spmdguard.group.world import TorchWorld
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
 from spmdguard.watch.cause import FAILED, STALLED, Cause
 from spmdguard.watch.fatal import FatalRecord
+from spmdguard.watch.joining import can_meet, find_meeting
 from spmdguard.watch.leaving import (
     acknowledge,
     describe_for,
@@ -68,6 +67,7 @@ class Watch(threading.Thread):
     def run(self) -> None:
         try:
             if self._join_others():
+                self._tick()
                 self.ready.set()
                 while not self._stopping.is_set():
                     self.peers.wait(self._tick_s())
@@ -77,34 +77,30 @@ class Watch(threading.Thread):
                 say(f"spmdguard: the watch of this rank ended: {format_exception_line(exc)}")
 
     def _join_others(self) -> bool:
-        """Wait for the process group, then find the board of this node; False where the run ends before."""
-        while default_group() is None:
+        """Wait for a way to the others, then find the board of this node; False where the run ends before."""
+        while (meeting := find_meeting(self._world)) is None:
             if self._stopping.wait(_JOIN_TICK_S):
                 return False
-        link = open_link("watch")
-        if link is None:
-            return False
-        token = link.first("token", os.urandom(12).hex())
+        link, rank = meeting.link, meeting.rank
+        token = link.agree("token", os.urandom(12).hex())
         if not (len(token) == 24 and token.isalnum()):
             raise ValueError("the job's store holds no token of the watch")
         folder = folder_for(token)
         remove_left_over(folder.parent)
-        rank = self._world.rank()
         self.board = Board(folder, rank)
         self.peers = Peers(self.board, self._termination.reading)
-        world_size = self._world.world_size()
-        self._num_here = min(world_size, find_number(["LOCAL_WORLD_SIZE"], os.environ) or world_size)
+        self._num_here = min(meeting.world_size, meeting.num_here or meeting.world_size)
         self.reporting = Reporting(
             self.board,
             self.peers,
             Relay(link, self.board),
             self.limits,
             self.settings,
-            world_size,
+            meeting,
         )
         self.observer = Observer(
             rank=rank,
-            local_rank=self._world.local_rank(),
+            local_rank=meeting.local_rank,
             host=find_host(),
             limits=self.limits,
             find_step=self._find_step,
@@ -167,11 +163,12 @@ class Watch(threading.Thread):
             have = "has" if len(gone) == 1 else "have"
             self.reporting.call(f"rank {rank} waits for {name_ranks(gone)}, which {have} gone")
             return
-        own_s = limit_for(self.limits, [self.observer.standing])
+        least_s = 0.0 if self.observer.met else self.settings.start_limit_s
+        own_s = max(least_s, limit_for(self.limits, [self.observer.standing]))
         if waited_s > own_s / 2:
             self.reporting.lint_places()
         if waited_s > own_s:
-            limit_s = limit_for(self.limits, self.peers.read_all())
+            limit_s = max(least_s, limit_for(self.limits, self.peers.read_all()))
             if waited_s > limit_s:
                 text = f"rank {rank} has waited {waited_s:.1f} s; the limit is {limit_s:g} s"
                 self.reporting.call(text, limit_s)
@@ -201,7 +198,8 @@ class Watch(threading.Thread):
         rank, waited_s = self.board.rank, self.observer.waited_s()
         if cause.kind == FAILED:
             saving = bool(self.observer.standing.phases)
-            if cause.concerns(rank) or not (waited_s > 0 or (self.observer.stood_s() > 1.0 and not saving)):
+            stands = self.observer.met and self.observer.stood_s() > 1.0 and not saving
+            if cause.concerns(rank) or not (waited_s > 0 or stands):
                 return
         self._obeyed = True
         if cause.kind == STALLED and not self.settings.abort:
@@ -235,7 +233,7 @@ class Watch(threading.Thread):
         self, state: State, *, exc: BaseException | None, victim: bool, code: int | None, failure: str
     ) -> Cause | None:
         """From the main thread: say how this rank leaves; the first cause, where it is another rank's."""
-        if default_group() is not None and self.is_alive():
+        if can_meet() and self.is_alive():
             self.ready.wait(_JOIN_TIMEOUT_S)  # it left as soon as it had met the others
         if not self.ready.is_set() or self._left:
             return None
@@ -284,6 +282,11 @@ class Watch(threading.Thread):
                 return cause
             time.sleep(0.02)
         return None
+
+    def has_said(self) -> None:
+        """From the main thread: why this rank leaves stands on stderr."""
+        if self.ready.is_set() and self._left:
+            acknowledge(self.board, self.board.rank)
 
     def finish(self, cause: Cause | None) -> None:
         """From the main thread, last: let the other ranks say the cause before this process ends."""

@@ -58,6 +58,20 @@ def meet(environments: list[dict[str, Any]], timeout: float, times: int = 1, **o
     time.sleep(stay_s)  # who holds the store stays until the others have read the verdict
 
 
+def find(environments: list[dict[str, Any]], wanted: list[int]) -> None:
+    """Shake hands, then say who the ranks are that are wanted."""
+    take_environment(environments)
+    from spmdguard import handshake
+    from spmdguard.group.world import TorchWorld
+    from spmdguard.watch.joining import find_meeting
+
+    handshake(60.0)
+    meeting = find_meeting(TorchWorld())
+    assert meeting is not None
+    found = sorted((each.rank, each.host, each.pid, each.state) for each in meeting.find_processes(wanted))
+    report(found=found, pid=os.getpid())
+
+
 def report(**data: Any) -> None:
     print(json.dumps(data), flush=True)
 

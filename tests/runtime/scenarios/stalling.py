@@ -25,8 +25,24 @@ def fail() -> None:
 
 def fail_and_stay() -> None:
     """An error in a process that then does not end, as one whose teardown hangs."""
-    threading.Thread(target=time.sleep, args=(60,)).start()
+    threading.Thread(target=say_acknowledged).start()
     raise ValueError("no space left")
+
+
+def say_acknowledged() -> None:
+    """Stay for ever, and say when the other ranks of the node need not wait for this one any more."""
+    assert starting._running is not None
+    board = starting._running._watch.board
+    while not board.has(f"ack-{board.rank}"):
+        time.sleep(0.02)
+    print("acknowledged", flush=True)
+    time.sleep(3600)
+
+
+def hold_up_connections() -> None:
+    """No further connection to a store comes to be, as where a name server does not answer."""
+    for kind in (dist.PrefixStore, dist.TCPStore):
+        setattr(kind, "clone", lambda store: time.sleep(3600))  # noqa: B010 - they are no attributes to mypy
 
 
 def hold_gil() -> None:
@@ -74,6 +90,7 @@ def part(
     abort: bool = True,
     steps: int = 12,
     watched: bool = True,
+    connects: bool = True,
 ) -> None:
     """Train a little, then rank ``who`` does ``act`` while the others reduce."""
     rank = int(os.environ["RANK"])
@@ -81,6 +98,8 @@ def part(
         os.environ.update(SPMDGUARD_NODE=f"node{rank // node_ranks}", LOCAL_WORLD_SIZE=str(node_ranks))
     if watched:
         spmdguard.start_watch(stall_limit=stall_limit, report_dir=report_dir, abort=abort)
+    if not connects:
+        hold_up_connections()
     start_gloo()
     total = torch.ones(3)
     for _ in range(steps):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from spmdguard.watch import board as module
 from spmdguard.watch.board import MAX_SLOT_BYTES, Board, process_state, remove_left_over
 from spmdguard.watch.leaving import remove_board
 from spmdguard.watch.peers import Peers
@@ -100,6 +101,14 @@ def test_leftovers_of_dead_runs_are_removed(tmp_path: Path) -> None:
         os.utime(folder, (1, 1))
     remove_left_over(tmp_path)
     assert (dead.exists(), alive.exists()) == (False, True)
+
+
+def test_a_leftover_that_another_rank_removes_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranks that start together remove the same old folders; who comes second finds them gone."""
+    monkeypatch.setattr(module, "_own_folders", lambda base: iter([base / "gone"]))
+    remove_left_over(tmp_path)
 
 
 def test_peers_learn_of_an_end_at_once(folder: Path) -> None:

@@ -51,6 +51,24 @@ def test_an_error_of_a_rank_that_does_not_end_frees_the_others(zygote: Zygote) -
     assert ended.hung == [1], ended.report()
     assert ended[0].code == LEFT, ended.report()
     assert causes_in(ended.err) == {"rank 1 failed first: ValueError: no space left"}, ended.report()
+    assert "acknowledged" in ended[1].out, ended.report()
+
+
+def test_on_one_node_no_further_connection_to_the_store_is_needed(zygote: Zygote) -> None:
+    """Where a new connection would wait for a name server, the ranks of a node still hear of the cause."""
+    ended = zygote.run(
+        "stalling:part",
+        ranks=2,
+        one_stderr=True,
+        timeout_s=8,
+        env={"LOCAL_WORLD_SIZE": "2"},
+        act="raise_and_stay",
+        stall_limit=100.0,
+        connects=False,
+    )
+    assert ended.hung == [1], ended.report()
+    assert ended[0].code == LEFT, ended.report()
+    assert causes_in(ended.err) == {"rank 1 failed first: ValueError: no space left"}, ended.report()
 
 
 @pytest.mark.parametrize("act", ["kill", "os_exit"])

@@ -15,7 +15,7 @@ from spmdguard.cli import main
 from spmdguard.launching.run_command import _parse
 from spmdguard.launching.script import prepare_module, prepare_script
 
-from ..processes.ports import free_port
+from .plain_ranks import run_ranks
 
 pytestmark = pytest.mark.processes
 
@@ -177,53 +177,15 @@ def test_torchrun_is_started_for_n_processes(tmp_path: Path) -> None:
     assert re.search(r"rank +: 1 ", root), done.stderr
 
 
-def ranks_of(folder: Path, *argv: str, slurm: bool) -> list[tuple[int, str]]:
-    """Two plain processes, with the variables of SLURM or of a shell script: exit code and stderr of each."""
-    port = str(free_port())
-    processes = []
-    for rank in range(2):
-        names = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank)}
-        if slurm:
-            names |= {
-                "SLURM_PROCID": str(rank),
-                "SLURM_NTASKS": "2",
-                "SLURM_LOCALID": str(rank),
-                "SLURM_JOB_ID": "7",
-            }
-        environment = {
-            **os.environ,
-            **names,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-            "OMP_NUM_THREADS": "1",
-        }
-        command = [sys.executable, "-m", "spmdguard", "run", "--stall-limit", "20", "train.py", *argv]
-        processes.append(
-            subprocess.Popen(
-                command,
-                cwd=folder,
-                env=environment,
-                stderr=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
-        said = [process.communicate(timeout=120)[1] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait(timeout=10)
-    return [(process.returncode, text) for process, text in zip(processes, said, strict=True)]
-
-
 @pytest.mark.parametrize("slurm", [False, True])
 def test_without_a_launcher_that_kills_the_peers_leave_too(tmp_path: Path, slurm: bool) -> None:
     """Under plain processes, and with SLURM's variables, rank 0 names rank 1's error and leaves with code 74."""
     write(tmp_path, train=TRAIN)
-    (code, said), (failed, _) = ranks_of(tmp_path, "fail", slurm=slurm)
-    assert (code, failed) == (74, 1), said
-    assert "the cause: rank 1 failed first: ValueError: bad shard" in said
+    names = {"PROCID": "RANK", "NTASKS": "2", "LOCALID": "RANK", "JOB_ID": "7"}
+    variables = {f"SLURM_{name}": value for name, value in names.items()} if slurm else {}
+    first, second = run_ranks(tmp_path, "fail", each=variables)
+    assert (first.code, second.code) == (74, 1), first.err
+    assert "the cause: rank 1 failed first: ValueError: bad shard" in first.err
 
 
 def test_the_options_end_at_the_script() -> None:
