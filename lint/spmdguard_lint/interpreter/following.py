@@ -83,7 +83,11 @@ def _runs_model(frame: Frame, info: FunctionInfo, receiver: Value | None) -> boo
     """Whether a method calls a wrapped model that its object holds: a forward pass that communicates."""
     if receiver is None or receiver.tag != "obj" or info.cls is None or frame.state is None:
         return False
-    if not any(word in info.cls.module.source.content for word in _WRAPS):
+    source = info.cls.module.source
+    wraps = frame.machine.wrapping.get(id(source))
+    if wraps is None:
+        wraps = frame.machine.wrapping[id(source)] = any(word in source.content for word in _WRAPS)
+    if not wraps:
         return False
     from .parameters import class_template
 

@@ -85,6 +85,7 @@ class Machine:
         self.following: dict[int, bool] = {}
         self.stored: dict[int, frozenset[str]] = {}
         self.handlers: dict[int, frozenset[str]] = {}
+        self.wrapping: dict[int, bool] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed
         self.seed_taints: dict[str, Any] = {}
         self.module_frame: Frame | None = None
@@ -152,7 +153,8 @@ class Machine:
         if known is None:
             from .signals import handler_names
 
-            names = (name for method in cls.functions for name in handler_names(method.node))
+            functions = cls.functions if b"signal" in cls.module.source.content else ()
+            names = (name for method in functions for name in handler_names(method.node))
             known = self.handlers[id(cls)] = frozenset(names)
         return name in known
 

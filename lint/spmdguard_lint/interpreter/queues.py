@@ -10,6 +10,7 @@ communicates, since that is how ranks keep their queues in step.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,11 @@ from .frame import Frame
 
 if TYPE_CHECKING:
     from ..names.classes import ClassInfo
-    from ..names.functions import FunctionInfo
 
 _FILLS = frozenset({"append", "add", "appendleft", "insert", "extend", "update", "setdefault", "put"})
 _EMPTIES = frozenset({"pop", "popleft", "popitem", "clear", "remove", "discard"})
+_EMPTYING = re.compile(rf"\.(?:{'|'.join(sorted(_EMPTIES))})\b|\bdel\b")  # in the text: most need no walk
+_FILLING = re.compile(rf"\.(?:{'|'.join(sorted(_FILLS))})\b|\]\s*=")
 _ABOUT_KIND = frozenset(
     {"isinstance", "len", "hasattr", "getattr", "callable", "issubclass", "int", "bool", "str"}
 )
@@ -39,29 +41,25 @@ def queue_taint(frame: Frame, cls: ClassInfo, name: str) -> Taints:
 
 
 def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
-    fill: tuple[FunctionInfo, ast.AST] | None = None
-    emptied = False
-    for owner in cls.mro():
-        for method in owner.methods.values():
-            if method.self_name is None or method.name == "__init__" or not _names(method, name):
-                continue
-            emptied = emptied or any(_empties(node, method.self_name, name) for node in ast.walk(method.node))
-            if fill is None and not frame.machine.reach.reaches(method):
-                site = next(_conditional_fills(method.node, method.self_name, name), None)
-                fill = (method, site) if site is not None else None
-    if fill is None or not emptied:
+    reach = frame.machine.reach
+    using = [
+        (method, method.self_name)
+        for owner in cls.mro()
+        for method in owner.methods.values()
+        if method.self_name is not None and method.name != "__init__" and reach.mentions(method, name)
+    ]
+    if not any(
+        reach.matches(method, _EMPTYING) and any(_empties(node, own, name) for node in ast.walk(method.node))
+        for method, own in using
+    ):
         return NO_TAINT
-    method, site = fill
-    place = frame.place(site)._replace(filename=method.module.filename)
-    return frozenset(
-        {Taint("data", place, f"`self.{name}`, filled here as this rank's own work goes,", "likely")}
-    )
-
-
-def _names(method: FunctionInfo, name: str) -> bool:
-    """Whether the field's name stands in the text of a method at all: most methods need no walk of their tree."""
-    lines = method.module.source.lines
-    return any(name in line for line in lines[method.node.lineno - 1 : method.node.end_lineno])
+    for method, own in using:
+        if reach.matches(method, _FILLING) and not reach.reaches(method):
+            for site in _conditional_fills(method.node, own, name):
+                place = frame.place(site)._replace(filename=method.module.filename)
+                text = f"`self.{name}`, filled here as this rank's own work goes,"
+                return frozenset({Taint("data", place, text, "likely")})
+    return NO_TAINT
 
 
 def _is_field(node: ast.AST, self_name: str, name: str) -> bool:

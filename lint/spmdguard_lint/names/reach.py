@@ -110,6 +110,10 @@ class Reach:
         """Whether a piece of text stands in a function."""
         return text in _text_of(function)
 
+    def matches(self, function: FunctionInfo, pattern: re.Pattern[str]) -> bool:
+        """Whether a pattern matches somewhere in the text of a function."""
+        return pattern.search(_text_of(function)) is not None
+
     def is_rank_helper(self, function: FunctionInfo) -> bool:
         """Whether the text of the function asks for the rank, so that its result may differ between ranks."""
         known = self._helpers.get(function)

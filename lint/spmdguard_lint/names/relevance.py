@@ -31,7 +31,7 @@ _VARYING = re.compile(
     r"|rand(?:int)?\(|getenv\b|exists\(|is_file\(|is_dir\(|isfile\(|isdir\(|listdir\(|glob\(|signal\."
     r"|perf_counter\(|monotonic\(|isnan\(|isfinite\(|isinf\(|item\(\)|gethostname)"
 )
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_ATTRIBUTE = re.compile(r"\.([A-Za-z_]\w*)")
 _QUESTION = re.compile(r"(?:is|has|am|on|should|can|may)_")
 _RUN_BY_USE = ("__call__", "forward", "__enter__", "__aenter__", "__iter__", "__next__", "__del__")
 
@@ -102,9 +102,9 @@ class _Search:
         return found
 
     def _words_of(self, module: Module, text: str) -> frozenset[str]:
-        """Every word of the file; kept for one file at a time, since the words of all files fill the memory."""
+        """Every word after a dot; kept for one file at a time, since the words of all files fill the memory."""
         if self._words[0] is not module:
-            self._words = (module, frozenset(_WORD.findall(text)))
+            self._words = (module, frozenset(_ATTRIBUTE.findall(text)))
         return self._words[1]
 
     def _look_up(self, module: Module, text: str, one: TextImport, uses: _Uses) -> None:

@@ -19,11 +19,26 @@ _ASSIGNED = re.compile(
     re.MULTILINE,
 )
 _IN_PLACE = re.compile(r"\b(?:fully_shard|replicate|parallelize_module)\(\s*(?P<target>[\w.]+)")
+_PARTS = (
+    "DDP",
+    "FSDP",
+    "Parallel",
+    "fully_shard",
+    "replicate",
+    "sync_batch",
+    "deepspeed",
+    ".prepare",
+    ".setup",
+    "parallelize_module",
+)
+"""One of these stands in every text that wraps something: looking for them is cheap."""
 _PASSIVE = frozenset({"_", "self", "optimizer", "opt", "loader", "scheduler"})
 
 
 def wrapped_names(text: str) -> frozenset[str]:
     """The last names of what the text of a module wraps."""
+    if not any(part in text for part in _PARTS):
+        return frozenset()
     found: set[str] = set()
     for match in _ASSIGNED.finditer(text):
         found.update(target.strip().rpartition(".")[2] for target in match.group("targets").split(","))

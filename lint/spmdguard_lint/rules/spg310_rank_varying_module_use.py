@@ -79,11 +79,13 @@ No fix.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import lookup
 from ..model import Finding
+from ..names.chunks import without_docstrings
 from ..names.dotted import dotted_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
 from ..traces.nodes import Event
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG310", name="rank-varying-module-use", severity="warning", status="stable", page=__doc__)
 HELP = "let the submodule run on every rank, on an empty input or with a zero factor"
+_CALLED = re.compile(r"(?<![\w.])(?!self\.)[A-Za-z_][\w.]*(?=\()")
 _BUILDERS = ("nn.", "torch.nn.")
 
 
@@ -125,14 +128,12 @@ def _by_events(analysis: Analysis) -> Iterator[str]:
 
 def _wraps(module: Module) -> bool:
     """Whether a file calls a wrapper by name, in a function that is too plain to be read on its own."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call):
-            dotted = dotted_name(node.func)
-            symbol = module.project.resolve(module, dotted) if dotted else None
-            if isinstance(symbol, ExternalSymbol):
-                fact = lookup.function(symbol.qualname)
-                if fact is not None and fact.event == "wrap-module":
-                    return True
+    for dotted in dict.fromkeys(_CALLED.findall(without_docstrings(module.source.text))):
+        symbol = module.project.resolve(module, dotted)
+        if isinstance(symbol, ExternalSymbol):
+            fact = lookup.function(symbol.qualname)
+            if fact is not None and fact.event == "wrap-module":
+                return True
     return False
 
 
