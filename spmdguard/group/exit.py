@@ -58,6 +58,22 @@ def end_process(exc: BaseException | None, *, shown: bool) -> NoReturn:
     end_now(exit_code_of(exc))
 
 
+class UnfinalisedExit:
+    """Ends the process after every ``atexit`` function and without finalisation, once ``code`` is set.
+
+    Finalising an interpreter that holds a compiler takes a second of CPU time, for which other ranks wait. To come
+    last it is made before the program imports anything.
+    """
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        if self.code is not None:
+            end_now(self.code)
+
+
 def bound_interpreter_exit(timeout_s: float) -> None:
     """After a failure, let the interpreter's exit take no longer than ``timeout_s``, then exit with 1.
 

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from spmdguard.errors import LaunchFailed
 from spmdguard.exitcodes import ExitCode
-from spmdguard.group.exit import bound_interpreter_exit, exit_code_of
+from spmdguard.group.exit import UnfinalisedExit, bound_interpreter_exit, exit_code_of
 from spmdguard.group.torch_access import count_by_torchrun, lacks_torch
 from spmdguard.launch import handshake
 from spmdguard.launching.script import find_missing, prepare_module, prepare_script
@@ -137,6 +137,7 @@ def _count_processes(text: str) -> int:
 
 
 def _run_here(options: argparse.Namespace) -> int:
+    unfinalised = UnfinalisedExit()
     prepare = prepare_module if options.module else prepare_script
     run = prepare(options.script, options.arguments)
     meets = False
@@ -167,7 +168,10 @@ def _run_here(options: argparse.Namespace) -> int:
         failure = None
         if os.getpid() != owner:
             return 0
-    return _end(running, failure)
+    code = _end(running, failure)
+    if code != 0:
+        unfinalised.code = code
+    return code
 
 
 def _without_own_frames(traceback: TracebackType | None) -> TracebackType | None:

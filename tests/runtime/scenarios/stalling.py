@@ -115,6 +115,19 @@ def part(
     print("board", running._watch.board.folder if running is not None else "", flush=True)
 
 
+def construct(act: str, stall_limit: float = 100.0) -> None:
+    """Rank 1 does ``act`` while the others are in the construction of a model that checks itself on all ranks."""
+    spmdguard.start_watch(stall_limit=stall_limit)
+    rank = start_gloo()
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.BatchNorm1d(64))
+    torch.nn.parallel.DistributedDataParallel(model)  # the first one imports for seconds
+    if rank == 1:
+        time.sleep(0.5)  # the others have come to the construction
+        print(f"acting at {time.monotonic():.3f}", flush=True)
+        ACTS[act]()
+    torch.nn.parallel.DistributedDataParallel(model)
+
+
 def wait_long(seconds: float = 1.0, steps: int = 3) -> None:
     """Rank 1 is late at every collective, by less than the limit."""
     spmdguard.start_watch(stall_limit=4.0)

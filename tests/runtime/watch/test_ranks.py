@@ -71,6 +71,17 @@ def test_on_one_node_no_further_connection_to_the_store_is_needed(zygote: Zygote
     assert causes_in(ended.err) == {"rank 1 failed first: ValueError: no space left"}, ended.report()
 
 
+@pytest.mark.parametrize("act", ["raise", "raise_and_stay"])
+def test_ranks_that_construct_a_model_are_freed(zygote: Zygote, act: str) -> None:
+    """Peers that are blocked in DDP's own check of the parameters leave with the cause, as from any collective."""
+    ended = zygote.run("stalling:construct", ranks=3, one_stderr=True, timeout_s=12, act=act)
+    assert {ended[0].code, ended[2].code} <= {LEFT, 1}, ended.report()
+    assert (ended[1].code, ended.hung) == ((1, []) if act == "raise" else (None, [1])), ended.report()
+    failure = "loss became \\x1b[31mNaN" if act == "raise" else "no space left"
+    assert causes_in(ended.err) == {f"rank 1 failed first: ValueError: {failure}"}, ended.report()
+    assert "s in construction at tests/runtime/scenarios/stalling.py" in ended.err, ended.report()
+
+
 @pytest.mark.parametrize("act", ["kill", "os_exit"])
 def test_a_rank_that_dies_without_a_word_is_named(zygote: Zygote, act: str) -> None:
     """A killed rank, or one that called os._exit, is named with its process by every other rank."""

@@ -53,6 +53,20 @@ print(json.dumps({
 """
 
 
+LEAVES_THINGS = """
+import atexit, multiprocessing, sys, time
+class Thing:
+    def __del__(self): print("finalised", flush=True)
+thing = Thing()
+atexit.register(print, "at exit", flush=True)
+child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,), daemon=True)
+child.start()
+print(child.pid, flush=True)
+if "fail" in sys.argv:
+    raise ValueError("bad shard")
+"""
+
+
 def test_a_script_sees_what_python_shows_it(tmp_path: Path) -> None:
     """`__name__`, `sys.argv`, `sys.path[0]`, pickling by `__main__`, modules beside it: as under `python script.py`."""
     folder = tmp_path / "project"
@@ -98,6 +112,16 @@ def test_the_exit_code_is_the_scripts(tmp_path: Path, text: str, code: int, said
     assert done.returncode == code, done.stderr
     assert said in done.stderr
     assert "bug in spmdguard" not in done.stderr
+
+
+@pytest.mark.parametrize(("fails", "lines"), [(True, ["at exit"]), (False, ["at exit", "finalised"])])
+def test_a_script_that_fails_ends_without_finalisation(tmp_path: Path, fails: bool, lines: list[str]) -> None:
+    """What the script registered with atexit runs; only a script that ends well is finalised, which takes long."""
+    write(tmp_path, train=LEAVES_THINGS)
+    done = spmdguard("run", "train.py", *["fail"][: int(fails)], cwd=tmp_path)
+    said = done.stdout.splitlines()
+    assert (done.returncode, said[1:]) == (int(fails), lines), done.stderr
+    assert not Path(f"/proc/{said[0]}").exists()
 
 
 def test_a_traceback_begins_in_the_script(tmp_path: Path) -> None:
