@@ -12,17 +12,14 @@ from typing import Any
 from spmdguard.current import simulated_values
 from spmdguard.errors import LaunchFailed
 from spmdguard.format import escape_text, name_ranks
-from spmdguard.group.bounded import DidNotReturn, call_bounded
 from spmdguard.group.timeouts import set_timeout, step_timeout
 from spmdguard.group.world import world
 from spmdguard.launch.faults import Fault
 from spmdguard.launch.handshake import DEVICES_VARIABLE, Launched, handshake
-from spmdguard.launch.identity import Identity, read_identity
+from spmdguard.launch.identity import Identity
+from spmdguard.launch.late import late_comers
 
 __all__ = ["first_step_done", "init_process_group"]
-
-_MAX_LATE = 8
-_LOOK_S = 2.0
 
 
 def init_process_group(
@@ -81,7 +78,7 @@ def init_process_group(
         raise _wrong_sum(wrong, me, time.monotonic() - started_s)
     world().channel()
     set_timeout(first_s)
-    late = _LateComers(launched)
+    late = late_comers(launched)
     step_timeout().arm(timeout_s, late.tell)
     if simulated_values() is None:
         _print_identity(launched, device)
@@ -136,36 +133,3 @@ def _print_identity(launched: Launched, device: str) -> None:
         lines += launched.notes
     sys.stderr.write("".join(f"spmdguard: {line}\n" for line in lines))
     sys.stderr.flush()
-
-
-class _LateComers:
-    """Processes that were refused after all ranks had met: the job is whole, but somebody should know."""
-
-    def __init__(self, launched: Launched) -> None:
-        self._launched = launched
-        self._num_told = 0
-
-    def tell(self) -> None:
-        """Print who came since the last look; the store may be gone, and then nobody can have come."""
-        try:
-            texts = call_bounded(self._find_new, _LOOK_S, "look for late processes")
-        except (DidNotReturn, RuntimeError):
-            return
-        for text in texts:
-            try:
-                who = read_identity(text).describe()
-            except ValueError as error:
-                who = f"a process with an unreadable record ({error})"
-            sys.stderr.write(f"spmdguard: {who} came after all ranks had met and was refused\n")
-
-    def _find_new(self) -> list[bytes]:
-        launched = self._launched
-        if launched.store is None:
-            return []
-        store = launched.store.under("launch", launched.identity.restart, launched.number)
-        num_late = min(store.add("late", 0), _MAX_LATE)
-        texts = store.get_texts([f"late/{number}" for number in range(self._num_told + 1, num_late + 1)])
-        if texts is None:
-            return []  # counted, but not written yet: the next look sees it
-        self._num_told = num_late
-        return texts

@@ -6,6 +6,8 @@ Every rank takes the same way: where a handshake was held, it ended before any r
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -14,8 +16,10 @@ from spmdguard.group.link import Link, open_link
 from spmdguard.group.torch_access import default_group
 from spmdguard.group.world import TorchWorld, find_number
 from spmdguard.launch.handshake import Launched, last_launch
+from spmdguard.launch.late import late_comers
 from spmdguard.watch.standing import Standing
 
+LATE_S = 5.0
 _FIND_S = 1.0
 
 
@@ -54,6 +58,23 @@ class Meeting:
         return [
             Standing(rank=each.rank or 0, host=each.host, pid=each.pid, state="missing") for each in found
         ]
+
+
+class LateWatch:
+    """Now and then looks, on a thread of its own, for processes that were refused; rank 0 does it for all."""
+
+    def __init__(self, meeting: Meeting) -> None:
+        self._launched = meeting.launched if meeting.rank == 0 else None
+        self._looked_s = time.monotonic()
+
+    def look(self) -> None:
+        """Look, if it is time to."""
+        now_s = time.monotonic()
+        if self._launched is None or now_s - self._looked_s < LATE_S:
+            return
+        self._looked_s = now_s
+        tell = late_comers(self._launched).tell
+        threading.Thread(target=tell, name="spmdguard late", daemon=True).start()
 
 
 def can_meet() -> bool:

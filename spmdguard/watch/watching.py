@@ -17,7 +17,7 @@ from spmdguard.group.world import TorchWorld
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
 from spmdguard.watch.cause import FAILED, STALLED, Cause
 from spmdguard.watch.fatal import FatalRecord
-from spmdguard.watch.joining import can_meet, find_meeting
+from spmdguard.watch.joining import LateWatch, can_meet, find_meeting
 from spmdguard.watch.leaving import (
     acknowledge,
     describe_for,
@@ -89,6 +89,7 @@ class Watch(threading.Thread):
         remove_left_over(folder.parent)
         self.board = Board(folder, rank)
         self.peers = Peers(self.board, self._termination.reading)
+        self._late = LateWatch(meeting)
         self._num_here = min(meeting.world_size, meeting.num_here or meeting.world_size)
         self.reporting = Reporting(
             self.board,
@@ -128,6 +129,7 @@ class Watch(threading.Thread):
         if self._termination.was_asked():
             self._be_terminated()
         self.reporting.talk_to_nodes()
+        self._late.look()
         cause = self.reporting.find_cause()
         if cause is None and self.board.has("call"):
             cause = self.reporting.answer(self._say_if_here)

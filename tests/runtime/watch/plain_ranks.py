@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -18,6 +19,28 @@ class Plain(NamedTuple):
     code: int
     err: str
     pid: int
+
+
+def start_rank(
+    folder: Path,
+    rank: int,
+    num: int,
+    port: int,
+    *argv: str,
+    options: Sequence[str] = (),
+    each: Mapping[str, str] | None = None,
+    err: Path | None = None,
+) -> subprocess.Popen[str]:
+    """Start one rank; its stderr goes to a pipe, or to the file ``err``."""
+    with contextlib.ExitStack() as stack:
+        return subprocess.Popen(
+            [sys.executable, "-m", "spmdguard", "run", *options, "train.py", *argv],
+            cwd=folder,
+            env={**_environment(rank, num, str(port)), **_filled(each or {}, rank)},
+            stderr=subprocess.PIPE if err is None else stack.enter_context(err.open("w")),
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
 
 
 def run_ranks(
@@ -38,17 +61,9 @@ def run_ranks(
         each: environment variables of every rank; RANK in a value is replaced.
         timeout_s: how long they may take.
     """
-    port = str(free_port())
+    port = free_port()
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "spmdguard", "run", *options, "train.py", *argv],
-            cwd=folder,
-            env={**_environment(rank, num, port), **_filled(each or {}, rank)},
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        for rank in range(num)
+        start_rank(folder, rank, num, port, *argv, options=options, each=each) for rank in range(num)
     ]
     try:
         said = [process.communicate(timeout=timeout_s)[1] for process in processes]
