@@ -7,7 +7,20 @@ import ast
 from ..facts import lookup as facts
 from ..names.classes import ClassInfo
 from ..names.functions import FunctionInfo
-from ..values.value import NO_TAINT, NONE, TRUE, Value, choice, expression, is_split, retaint, symbol, union
+from ..values.value import (
+    NO_TAINT,
+    NONE,
+    TRUE,
+    Member,
+    Value,
+    choice,
+    expression,
+    is_split,
+    retaint,
+    symbol,
+    union,
+)
+from .enums import member_attribute, member_of
 from .frame import Frame
 
 _OPAQUE = frozenset({"expr", "sym"})
@@ -55,6 +68,10 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
             )
             return retaint(result, doubted, result.trip)
         return result
+    if tag == "const" and isinstance(receiver.data[0], Member):
+        found = member_attribute(frame, receiver.data[0], receiver, name, node)
+        if found is not None:
+            return found
     return unknown_attribute(frame, receiver, name, node)
 
 
@@ -136,6 +153,9 @@ def _class_attribute(frame: Frame, cls: ClassInfo, name: str, node: ast.AST) -> 
     nested = cls.find_nested_class(name)
     if nested is not None:
         return Value("class", (nested,))
+    member = member_of(frame, cls, name)
+    if member is not None:
+        return member
     found = cls.find_class_assignment(name)
     if found is not None:
         return _evaluate_apart(frame, found[0], found[1])

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..traces.nodes import Branch, Event, Region
-from ..values.value import NO_TAINT, NONE, Value, choice, expression, is_split, symbol
+from ..values.value import FALSE, NO_TAINT, NONE, TRUE, Value, choice, expression, is_split, symbol
+from .containers import unpacked_mapping
+from .enums import member_with_value
 from .expressions import evaluate, text_of
 from .following import inline_call
 from .frame import Frame
 from .machine import MAX_DEPTH
+from .modes import set_mode
 from .state import State, join
 
 if TYPE_CHECKING:
@@ -51,7 +54,9 @@ def evaluate_arguments(frame: Frame, node: ast.Call) -> tuple[list[Value], dict[
     for keyword in node.keywords:
         value = evaluate(frame, keyword.value)
         if keyword.arg is None:
-            spread = True
+            known, whole = unpacked_mapping(frame, value)
+            kwargs.update(known)
+            spread = spread or not whole
         else:
             kwargs[keyword.arg] = value
     return args, kwargs, spread
@@ -95,6 +100,9 @@ def call_method(
             from .container_methods import call_container_method
 
             return call_container_method(frame, receiver, name, args, kwargs, node)
+        if name in ("train", "eval") and info.cls is not None and info.cls.find_method(name) is None:
+            mode = FALSE if name == "eval" else next(iter([*args, *kwargs.values()]), TRUE)
+            set_mode(frame, receiver, mode)
     if tag == "extobj":
         fact = facts.method(receiver.data[0], name)
         if fact is not None:
@@ -300,6 +308,8 @@ def instantiate(
     spread: bool = False,
 ) -> Value:
     """A new instance of a project class, with ``__init__`` followed."""
+    if cls.is_enum:
+        return member_with_value(frame, cls, args[0] if args else NONE)
     place = frame.place(node)
     object_id = ("new", place, frame.nesting, cls.full_name)
     value = frame.machine.objects.make(object_id, "instance", cls)
@@ -359,12 +369,13 @@ def _fill_dataclass(
 ) -> None:
     names: list[str] = []
     defaults: dict[str, ast.expr] = {}
+    owners: dict[str, ClassInfo] = {}
     for owner in reversed(cls.mro()):
         for name in owner.annotations:
             if name not in names:
                 names.append(name)
             if name in owner.class_assignments:
-                defaults[name] = owner.class_assignments[name]
+                defaults[name], owners[name] = owner.class_assignments[name], owner
     names = [name for name in names if not _made_later(defaults.get(name))]
     for position, name in enumerate(names):
         if position < len(args):
@@ -372,4 +383,15 @@ def _fill_dataclass(
         elif name in kwargs:
             frame.live.set_field(object_id, name, kwargs[name])
         elif name in defaults:
-            frame.live.set_field(object_id, name, evaluate(frame, defaults[name]))
+            frame.live.set_field(object_id, name, _default_value(frame, owners[name], defaults[name]))
+
+
+def _default_value(frame: Frame, owner: ClassInfo, default: ast.expr) -> Value:
+    """The default of a dataclass's field, in the file of its class; ``default_factory`` is called."""
+    apart = Frame(frame.machine, owner.module, None, State({}, frame.live.heap), frame.depth + 1)
+    given = {k.arg: k.value for k in default.keywords} if isinstance(default, ast.Call) else {}
+    with apart.collecting():
+        factory = given.get("default_factory", given.get("factory"))
+        if factory is not None:
+            return call_value(apart, evaluate(apart, factory), [], {}, default)
+        return evaluate(apart, given.get("default", default))

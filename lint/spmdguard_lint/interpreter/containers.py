@@ -120,6 +120,15 @@ def fields_of(frame: Frame, value: Value) -> dict[str, Value]:
     return frame.machine.template_heap.get(object_id, {})
 
 
+def unpacked_mapping(frame: Frame, value: Value) -> tuple[dict[str, Value], bool]:
+    """The keyword arguments that ``**value`` gives as far as they are known, and whether that is all of them."""
+    if value.tag != "obj" or frame.machine.objects.info(value).kind != "dict":
+        return {}, False
+    fields = fields_of(frame, value)
+    known = {name[1:-1]: item for name, item in fields.items() if name[:1] in ("'", '"')}
+    return known, len(known) == len(fields) and bool(known)
+
+
 def frozen(frame: Frame, value: Value) -> Value:
     """The contents of a list now, as a value that can be evaluated later; other values as they are."""
     if value.tag != "obj" or frame.machine.objects.info(value).kind not in ("list", "set"):
@@ -186,6 +195,10 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
     rest = fields.get(REST)
     if name is not None and rest is not None:
         return rest
+    if frame.machine.objects.info(receiver).kind == "list" and len({v.key for v in fields.values()}) == 1:
+        (same,) = {v.key: v for v in fields.values()}.values()
+        if is_const(same):
+            return same  # whichever it is
     everything = joined(list(fields.values()), index.taint)
     if everything is None:
         return symbol(("item", receiver.data[0], name or index.key), union(receiver.taint, index.taint))

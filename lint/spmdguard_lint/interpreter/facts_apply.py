@@ -25,6 +25,7 @@ from .contents import whole
 from .expressions import text_of
 from .facts_values import argument, main_predicate, seed, varying_value
 from .frame import Frame
+from .limits import note_told
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
@@ -107,6 +108,8 @@ def apply_fact(
         frame.state = None
         return symbol(("never", place))
     result = result_of_fact(frame, fact, name, receiver, args, kwargs, node)
+    if fact.op is not None and (fact.buffers or fact.outputs):
+        note_told(frame, args, kwargs, place, fact.op)
     if frame.state is not None:
         _write_buffers(frame, fact, args, kwargs, node, result)
     return result

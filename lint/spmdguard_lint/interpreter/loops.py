@@ -27,6 +27,7 @@ from .containers import element_of, trip_taint
 from .contents import is_container, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
+from .limits import is_limited
 from .protocols import fields_taint, iterator_of, special
 from .state import State, join, same, widen
 from .statements import execute_block
@@ -69,6 +70,8 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         execute_block(frame, node.body)
 
     nodes, after = run_loop(frame, node, body)
+    if trip and is_limited(frame, iterated, nodes):
+        trip = NO_TAINT
     finish_loop(
         frame,
         node,

@@ -26,6 +26,7 @@ from .signals import installs_handler
 from .state import State
 
 if TYPE_CHECKING:
+    from ..names.classes import ClassInfo
     from ..names.functions import FunctionInfo
     from ..names.modules import Module
     from ..names.project import Project
@@ -86,6 +87,8 @@ class Machine:
         self.stored: dict[int, frozenset[str]] = {}
         self.handlers: dict[int, frozenset[str]] = {}
         self.wrapping: dict[int, bool] = {}
+        self.told: set[object] = set()
+        self.enums: dict[str, ClassInfo] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed
         self.seed_taints: dict[str, Any] = {}
         self.module_frame: Frame | None = None

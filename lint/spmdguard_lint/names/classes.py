@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .functions import FunctionInfo
     from .modules import Module
 
+_ENUMS = frozenset({"enum.Enum", "enum.Flag"})
+_LITERAL_ENUMS = frozenset({"IntEnum", "StrEnum", "IntFlag"})
 _DATACLASS_DECORATORS = frozenset({"dataclass", "define", "attrs", "frozen", "mutable"})
 
 
@@ -75,6 +77,23 @@ class ClassInfo:
     def is_dataclass(self) -> bool:
         """Decorated with ``dataclass`` or attrs' equivalents; ``annotations`` are its fields in order."""
         return any(name.rpartition(".")[2] in _DATACLASS_DECORATORS for name in self.decorator_names)
+
+    @cached_property
+    def is_enum(self) -> bool:
+        """Derived from one of the classes of the ``enum`` module."""
+        return any(name in _ENUMS or name.rpartition(".")[2] in _LITERAL_ENUMS for name in self._named_bases)
+
+    @cached_property
+    def has_literal_members(self) -> bool:
+        """An enum whose members equal their values: ``IntEnum``, ``class Role(str, Enum)``."""
+        return any(name not in _ENUMS for name in self._named_bases)
+
+    @property
+    def _named_bases(self) -> Iterator[str]:
+        for cls in self._mro:
+            for base in cls.bases:
+                if isinstance(base, (ExternalSymbol, UnknownSymbol)):
+                    yield base.qualname if isinstance(base, ExternalSymbol) else base.name
 
     @property
     def base_names(self) -> Iterator[str]:

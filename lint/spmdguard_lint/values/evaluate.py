@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .value import Value
+from .value import Member, Value
 
 
 class _Unknown:
@@ -34,6 +34,10 @@ class Valuation:
     atoms: Mapping[Hashable, Any] = field(default_factory=dict)
 
 
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (one == other and isinstance(one, (bool, type(None), Member)))
+
+
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -47,8 +51,8 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "is": lambda a, b: a is b or (a == b and isinstance(a, (bool, type(None)))),
-    "is not": lambda a, b: not (a is b or (a == b and isinstance(a, (bool, type(None))))),
+    "is": lambda a, b: _is_same(a, b),
+    "is not": lambda a, b: not _is_same(a, b),
     "in": lambda a, b: a in b,
     "not in": lambda a, b: a not in b,
     "&": operator.and_,

@@ -109,6 +109,20 @@ def taint_order(taint: Taint) -> tuple[int, Place, str]:
     return (_KIND_ORDER.get(taint.kind, 9), taint.place, taint.text)
 
 
+class Member(str):
+    """A member of an enum, ``module.Role.CHIEF``: a constant that equals itself alone."""
+
+    __slots__ = ("name", "owner")
+    name: str
+    owner: str
+
+    def __new__(cls, owner: str, name: str) -> Member:
+        new = super().__new__(cls, f"<{owner}.{name}>")
+        new.owner = owner
+        new.name = name
+        return new
+
+
 def constant(value: object) -> Value:
     """A Python constant."""
     return Value("const", (value,), NO_TAINT, NO_TAINT, ("const", type(value).__name__, repr(value)))
