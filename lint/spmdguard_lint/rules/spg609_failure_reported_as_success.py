@@ -2,7 +2,8 @@
 # failure-reported-as-success (SPG609)
 
 ## What it does
-Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates.
+Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates, and programs that
+keep errors with spmdguard until the group is destroyed and then raise none of them.
 
 ## Why is this bad
 The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
@@ -44,7 +45,8 @@ def load(path, optimizer):
         raise RuntimeError(problems)
 ```
 
-In a signal handler only set a flag; the loop agrees on it at the end of the step.
+In a signal handler only set a flag; the loop agrees on it at the end of the step. After
+`destroy_process_group()` call `spmdguard.raise_if_deferred_error()`, or let `spmdguard.run` do both.
 
 ## Known limits
 The status is recognised where it is a constant. Handlers for `KeyboardInterrupt` are left alone.
@@ -59,12 +61,13 @@ No fix.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.nodes import Event, Fallible, Jump, Node, Op, Try
+from ..traces.nodes import Event, Fallible, Jump, Node, Op, Region, Try
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.value import Place
@@ -81,6 +84,8 @@ RULE = rule(
 )
 HELP_HANDLER = "only set a flag in the handler, and let the ranks agree on it at the end of the step"
 HELP_CLAUSE = "let the exception go on, or exit with a status other than 0"
+HELP_KEPT = "call `spmdguard.raise_if_deferred_error()` after the group is destroyed"
+_ASKS = re.compile(rb"raise_if_deferred_error|(?<!has_)deferred_error\(|OtherRanksFailed|@(?:\w+\.)?run\b")
 _MEANT = frozenset({"KeyboardInterrupt", "SystemExit", "StopIteration"})
 
 
@@ -92,11 +97,32 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for function in signal_handlers(analysis):
         if function.module.filename in communicating:
             yield from _leaving_handler(function)
+    yield from _kept_for_ever(analysis)
     for root in reading(analysis):
         if "exit" in root.contents.jumps and root.contents.ops:
             walk = _Exits()
             walk.run(root.tree, "")
             yield from walk.found.values()
+
+
+def _kept_for_ever(analysis: Analysis) -> Iterator[Finding]:
+    """The destruction of the group in a program that keeps errors until then, and never asks for them again."""
+    if any(_ASKS.search(module.source.content) for module in analysis.project.all_modules):
+        return
+    for root in reading(analysis):
+        if (
+            "destroy_process_group" not in root.contents.ops
+            or {"run", "raise-if-deferred"} & root.contents.events
+        ):
+            continue
+        nodes = list(every_node(root.tree))
+        kept = [node for node in nodes if isinstance(node, Region) and node.kind == "deferred"]
+        if not kept:
+            continue
+        for node in nodes:
+            if isinstance(node, Op) and node.name == "destroy_process_group":
+                message = f"an error that `{kept[0].text}` has kept is never raised after `{node.text}`"
+                yield finding(RULE, node, message, HELP_KEPT, marks=(("kept", kept[0]),))
 
 
 def signal_handlers(analysis: Analysis) -> list[FunctionInfo]:

@@ -187,3 +187,27 @@ def test_finally_block() -> None:
         """,
         "SPG609",
     )
+
+
+def test_errors_that_are_kept_for_ever() -> None:
+    """A program that keeps errors until the group is destroyed has to raise them then."""
+    program = """
+        import torch.distributed as dist
+        from spmdguard import has_deferred_error, raise_if_deferred_error, rank_local, sync_should_stop
+
+        @rank_local(only="main")
+        def write(step):
+            open("log", "a").write(str(step))
+
+        def main():
+            dist.init_process_group("gloo")
+            for step in range(10):
+                write(step)
+                if sync_should_stop(has_deferred_error()):
+                    break
+            dist.destroy_process_group()LAST
+
+        main()
+        """
+    assert agree(program.replace("LAST", "  # SPG609").replace("raise_if_deferred_error, ", ""), "SPG609")
+    assert agree(program.replace("LAST", "\n            raise_if_deferred_error()"), "SPG609")
