@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARIES = (f"{_PACKAGE}/", "/torch/", "/contextlib.py", "/asyncio/", "/threading.py", "/concurrent/", "<")
@@ -90,13 +90,22 @@ def format_exception_line(exc: BaseException) -> str:
 
 
 def format_traceback(exc: BaseException) -> str:
-    """Render the traceback and the notes; Python 3.10 prints no notes itself."""
+    """Render the traceback, from the first frame that is not ours, and the notes; Python 3.10 prints none itself."""
     try:
-        text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
+        text = "".join(traceback.format_exception(type(exc), exc, _without_own_frames(exc.__traceback__)))
     except Exception:
         text = "".join(traceback.format_tb(exc.__traceback__)) + format_exception_line(exc) + "\n"
     notes = "".join(f"{note}\n" for note in getattr(exc, "__notes__", []))
     return text if sys.version_info >= (3, 11) or text.endswith(notes) else text + notes
+
+
+def _without_own_frames(found: TracebackType | None) -> TracebackType | None:
+    """The traceback without frames of this package at its beginning, which called the program's function."""
+    while found is not None and found.tb_next is not None:
+        if not found.tb_frame.f_code.co_filename.startswith(_LIBRARIES[0]):
+            return found
+        found = found.tb_next
+    return found
 
 
 def add_note(exc: BaseException, note: str) -> None:

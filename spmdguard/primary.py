@@ -13,12 +13,17 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType, TracebackType
+from typing import Any
 
-from spmdguard.format import add_note, format_exception_line, format_traceback
+from spmdguard.current import simulated_values
+from spmdguard.format import add_note, escape_text, format_exception_line, format_traceback
 from spmdguard.group.world import world
 from spmdguard.latch import is_communication_failure
 
 _WRITTEN = "__spmdguard_written__"
+_SHOWS_ONCE = "__spmdguard_shows_once__"
+_INNER_HOOKS = ("before", "old_hook", "old_excepthook")
 on_primary_error: list[Callable[[BaseException], str | None]] = []
 """Told of the error before anything else; may know, as text, the first cause that it is a consequence of."""
 on_written: list[Callable[[], None]] = []
@@ -48,8 +53,36 @@ def write_primary_error(exc: BaseException, *, since: float | None = None, leavi
         _write_consequence(exc, rank, known[0], since)
     else:
         _write_failure(exc, rank, since)
+    _show_once()
     for tell_written in on_written:
         tell_written()
+
+
+def _show_once() -> None:
+    """Have Python say in one line, rather than show once more, that a written error ends the program."""
+    before: Any = sys.excepthook
+    if simulated_values() is not None or not _only_shows(before) or hasattr(before, _SHOWS_ONCE):
+        return
+
+    def hook(kind: type[BaseException], exc: BaseException, found: TracebackType | None) -> None:
+        if was_written(exc):
+            line = escape_text(format_exception_line(exc), 400)
+            _write_stderr(f"spmdguard: rank {world().rank()} ends with the error above: {line}")
+        else:
+            before(kind, exc, found)
+
+    setattr(hook, _SHOWS_ONCE, True)
+    sys.excepthook = hook
+
+
+def _only_shows(hook: Any) -> bool:
+    """Whether an exception hook is Python's, or one of torch or of this package around it; others do more than show."""
+    if hook is sys.__excepthook__ or hasattr(hook, _SHOWS_ONCE):
+        return True
+    if not isinstance(hook, FunctionType) or not hook.__module__.startswith(("torch.", "spmdguard.")):
+        return False
+    inner = dict(zip(hook.__code__.co_freevars, hook.__closure__ or (), strict=True))
+    return any(name in inner and _only_shows(inner[name].cell_contents) for name in _INNER_HOOKS)
 
 
 def _write_failure(exc: BaseException, rank: int, since: float | None) -> None:

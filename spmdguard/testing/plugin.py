@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
+_TORCHS_LOGGER = "c10d-NullHandler-default"
 _OPTIONS = ("ranks", "seeds", "initialized", "torch")
 
 
@@ -37,11 +40,27 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         raise pytest.UsageError("@pytest.mark.spmd needs a plain function, not a coroutine function")
     for seed in _read_seeds(options.pop("seeds", 1)):
         try:
-            SimulatedWorld(seed=seed, **options).run(pyfuncitem.obj, **arguments)
+            with _without_torchs_log():
+                SimulatedWorld(seed=seed, **options).run(pyfuncitem.obj, **arguments)
         except BaseException as exc:
             add_note(exc, f"spmdguard: to run this schedule alone: @pytest.mark.spmd(..., seeds=[{seed}])")
             raise
     return True
+
+
+@contextlib.contextmanager
+def _without_torchs_log() -> Iterator[None]:
+    """torch logs each failed collective, at DEBUG, to a logger that is meant to go nowhere; pytest would show it."""
+    logger = logging.getLogger(_TORCHS_LOGGER)
+    logger.addFilter(_refuse)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_refuse)
+
+
+def _refuse(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _read_options(marker: pytest.Mark) -> dict[str, Any]:

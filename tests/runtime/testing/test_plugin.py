@@ -138,3 +138,20 @@ def test_wrong_markers_are_told(run_tests, marker: str, message: str) -> None:
 def test_unmarked_tests_are_left_alone(run_tests) -> None:
     """Without the marker a test runs once, as always."""
     run_tests("def test_plain():\n    assert not dist.is_initialized()\n").assert_outcomes(passed=1)
+
+
+def test_a_failure_shows_no_log_of_torch(run_tests) -> None:
+    """What torch logs of a failed collective is not shown; what the test logs is."""
+    result = run_tests(
+        """
+@pytest.mark.spmd(ranks=2)
+def test_hangs():
+    import logging
+    logging.getLogger("mine").warning("about to part")
+    if dist.get_rank() == 0:
+        dist.barrier()
+"""
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.no_fnmatch_line("*c10d*NullHandler*")
+    result.stdout.fnmatch_lines(["*about to part*"])
