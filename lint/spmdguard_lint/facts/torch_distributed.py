@@ -27,6 +27,7 @@ _G0, _G1, _G2, _G3, _G4 = (Arg(i, "group") for i in range(5))
 _TENSOR = Arg(0, "tensor")
 _OUTPUT = Arg(0, "output")
 _SRC_1, _SRC_2, _DST_1, _DST_2 = Arg(1, "src"), Arg(2, "src"), Arg(1, "dst"), Arg(2, "dst")
+_TAG = (Arg(3, "tag"),)
 _OP_1, _OP_2 = Arg(1, "op"), Arg(2, "op")
 _HANDLE: dict[str, Any] = {"async_handle": True, "returns": WORK}
 _MESH = "torch.distributed.DeviceMesh"
@@ -140,13 +141,13 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.distributed.rendezvous": local("init"),
     "torch.distributed.TCPStore": local("init", returns="torch.distributed.TCPStore"),
     # point-to-point
-    "torch.distributed.send": paired("send", _G2, root=Arg(1, "dst")),
-    "torch.distributed.recv": paired("recv", _G2, _TENSOR, root=Arg(1, "src")),
-    "torch.distributed.isend": paired("isend", _G2, **_HANDLE),
-    "torch.distributed.irecv": paired("irecv", _G2, _TENSOR, **_HANDLE),
+    "torch.distributed.send": paired("send", _G2, root=_DST_1, invariant=_TAG),
+    "torch.distributed.recv": paired("recv", _G2, _TENSOR, root=_SRC_1, invariant=_TAG),
+    "torch.distributed.isend": paired("isend", _G2, root=_DST_1, invariant=_TAG, **_HANDLE),
+    "torch.distributed.irecv": paired("irecv", _G2, _TENSOR, root=_SRC_1, invariant=_TAG, **_HANDLE),
     "torch.distributed.batch_isend_irecv": paired("batch_isend_irecv", None, async_handle=True),
-    "torch.distributed.send_object_list": paired("send_object_list", _G2),
-    "torch.distributed.recv_object_list": paired("recv_object_list", _G2, Arg(0, "object_list")),
+    "torch.distributed.send_object_list": paired("send_object_list", _G2, root=_DST_1),
+    "torch.distributed.recv_object_list": paired("recv_object_list", _G2, Arg(0, "object_list"), root=_SRC_1),
 }
 
 TYPES: dict[str, TypeFacts] = {

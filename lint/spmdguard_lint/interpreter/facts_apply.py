@@ -23,7 +23,7 @@ from ..values.value import (
 )
 from .contents import whole
 from .expressions import text_of
-from .facts_values import argument, main_predicate, seed, varying_value
+from .facts_values import argument, dtype_given, main_predicate, seed, varying_value
 from .frame import Frame
 from .limits import note_told
 
@@ -204,7 +204,8 @@ def _emit_op(
         for which in fact.invariant
         if (value := argument(which, args, kwargs)) is not None
     )
-    given = (*args[:2], *(kwargs[name] for name in _TENSORS if name in kwargs))
+    first = args[:1] if fact.kind == "point-to-point" else args[:2]
+    given = (*first, *(kwargs[name] for name in _TENSORS if name in kwargs))
     op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
     frame.out.append(op)
 
@@ -368,7 +369,7 @@ def result_of_fact(
         return symbol((name, place))
     given = [value for key, value in kwargs.items() if key not in ("device", "dtype")]
     everything = [*([receiver] if receiver is not None else []), *args, *given]
-    return expression(f"call:{name}", [whole(frame, value) for value in everything])
+    return expression(f"call:{name}", [*(whole(frame, value) for value in everything), *dtype_given(kwargs)])
 
 
 def _typed(

@@ -24,6 +24,11 @@ def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> 
     return None
 
 
+def dtype_given(kwargs: dict[str, Value]) -> list[Value]:
+    """The dtype that a call is asked for, as one more operand of what it makes."""
+    return [expression("dtype", (kwargs["dtype"],))] if "dtype" in kwargs else []
+
+
 def main_predicate(
     frame: Frame, which: str, node: ast.AST | None, text: str, certainty: str = "definite"
 ) -> Value:

@@ -39,3 +39,21 @@ def structural(value: Value) -> Value:
     chosen = any(v.tag in ("ite", "rank", "local_rank") or _is_caught(v) for v in (asked, value))
     kept = frozenset(t for t in value.taint if t.kind not in BY_CONTENT) if chosen else NO_TAINT
     return value if kept == value.taint else retaint(value, kept, value.trip)
+
+
+# Tensors of random numbers have the shape that was asked for.
+DRAWN = frozenset(
+    f"{root}.{name}"
+    for root in ("torch", "numpy.random")
+    for name in (
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "normal",
+        "uniform",
+        "permutation",
+        "rand_like",
+        "randn_like",
+    )
+)

@@ -24,9 +24,10 @@ from ..values.value import (
 from .comparisons import fold
 from .contents import asked, condition_of, is_container, items_now, whole, with_length
 from .expressions import text_of
+from .facts_values import dtype_given
 from .following import hide_handed
 from .frame import Frame
-from .kinds import BY_CONTENT, is_subclass, structural
+from .kinds import BY_CONTENT, DRAWN, is_subclass, structural
 from .protocols import special
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
 
@@ -87,7 +88,8 @@ def call_external(
     hide_handed(frame, args, kwargs, node)
     if everything and facts.agrees_by_name(qualname):
         return symbol((qualname, frame.place(node)))
-    made = equal_share(expression(f"call:{qualname}", wholes(frame, everything)), everything)
+    parts = [*wholes(frame, everything), *dtype_given(kwargs)]
+    made = equal_share(expression(f"call:{qualname}", parts), everything)
     if args and picks(qualname, len(args)):
         return picked(frame, made, args[-1] if qualname.endswith("masked_select") else args[0], node)
     return made
@@ -259,27 +261,9 @@ def _length(frame: Frame, value: Value) -> Value:
         return retaint(result, union(value.data[0].taint, *parts))
     if value.trip is not None:
         return retaint(result, value.trip)
-    if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][0] in _DRAWN:
+    if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][0] in DRAWN:
         return retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
     return result
-
-
-# Tensors of random numbers have the shape that was asked for.
-_DRAWN = frozenset(
-    f"{root}.{name}"
-    for root in ("torch", "numpy.random")
-    for name in (
-        "rand",
-        "randn",
-        "randint",
-        "randperm",
-        "normal",
-        "uniform",
-        "permutation",
-        "rand_like",
-        "randn_like",
-    )
-)
 
 
 def _same_length(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value:

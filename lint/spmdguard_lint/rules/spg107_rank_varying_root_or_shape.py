@@ -2,7 +2,7 @@
 # rank-varying-root-or-shape (SPG107)
 
 ## What it does
-Finds collectives whose root (`src`, `dst`), reduce operator or tensor size differs between the ranks that call
+Finds collectives whose root (`src`, `dst`), reduce operator, tensor size or dtype differs between the ranks that call
 it, and roots that are a rank within the group where the global rank is asked for.
 
 ## Why is this bad
@@ -45,7 +45,8 @@ Roots within sub-groups legitimately differ from group to group, and are judged 
 itself. A root that a rank computes from its own data, the clock or a random number is of certainty
 `likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
 the rank, and where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
-`unique`).
+`unique`). Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
+(`x.half()`) what the others hand over as it is, the certainty is `likely`.
 
 ## Fix safety
 No fix: only the author knows the root.
@@ -65,6 +66,7 @@ from ..traces.divergence import group_key, variance
 from ..traces.nodes import Branch, Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
 from .registry import rule
+from .support_dtypes import unequal_dtypes
 from .support_shapes import unequal
 from .support_trees import WORLDS, Path, Step, every_node, finding_at, members_of, reaching, steps
 
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
 RULE = rule(code="SPG107", name="rank-varying-root-or-shape", severity="error", status="stable", page=__doc__)
 HELP = "every rank must name the same root and the same operator: a constant, or a value shared before"
 SIZES = "share the sizes first and pad to the largest, or gather objects"
+DTYPES = "convert to one dtype on every rank before the call"
 GLOBAL = "translate it with `dist.get_global_rank(group, rank)`, or pass it as `group_src` or `group_dst`"
 _KINDS = ("rank", "group-rank", "time", "random", "order", "data", "filesystem")
 
@@ -93,9 +96,10 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _sizes(step: Step, op: Op) -> Iterable[Finding]:
-    """Tensors of another size on each rank."""
+    """Tensors of another size or dtype on each rank."""
     found = unequal(op, step.path)
     if found is None:
+        yield from _dtypes(step, op)
         return
     certainty, value = found
     what = "its length depends on this rank's own data" if certainty == "likely" else "its size differs"
@@ -108,6 +112,17 @@ def _sizes(step: Step, op: Op) -> Iterable[Finding]:
         taints=variance(value.taint)[:2],
         calls=step.calls,
     )
+
+
+def _dtypes(step: Step, op: Op) -> Iterable[Finding]:
+    """Tensors of another dtype on each rank."""
+    found = unequal_dtypes(op, step.path)
+    if found is None:
+        return
+    certainty, value = found
+    message = f"ranks hand tensors of other dtypes to `{op.text}`"
+    taints = variance(value.taint)[:2]
+    yield finding_at(RULE, op, message, DTYPES, certainty=certainty, taints=taints, calls=step.calls)
 
 
 def _roots_outside(tree: Tree) -> Iterable[Finding]:

@@ -2,7 +2,8 @@
 # send-before-receive (SPG109)
 
 ## What it does
-Finds blocking `send` calls that every rank makes before any rank receives.
+Finds blocking `send` calls that every rank makes before any rank receives, and those of some ranks that wait for one
+another in their sends.
 
 ## Why is this bad
 A blocking send may return only when the other side has begun to receive. Where all ranks send first, each waits
@@ -60,10 +61,11 @@ from ..traces.divergence import group_key
 from ..traces.nodes import Op
 from ..values.evaluate import Valuation, evaluate
 from .registry import rule
+from .support_messages import Play, runs_through, scripts_of, valid
 from .support_trees import Step, finding_at, reaching, steps
 
 if TYPE_CHECKING:
-    from ..analysis import Analysis
+    from ..analysis import Analysis, Root
     from ..values.value import Value
 
 RULE = rule(code="SPG109", name="send-before-receive", severity="warning", status="stable", page=__doc__)
@@ -72,25 +74,48 @@ _WORLDS = ((2, 2), (4, 2))
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
-    """Blocking sends in which all ranks stand at once, with the receive behind."""
+    """Blocking sends in which ranks stand at once, with the receive behind."""
     for root in analysis.roots:
-        if not {"send", "recv"} <= root.contents.ops:
+        if {"send", "recv"} <= root.contents.ops:
+            finding = _all_send(root) or _some_send(root)
+            if finding is not None:
+                yield finding
+
+
+def _all_send(root: Root) -> Finding | None:
+    """A send that every rank makes before any receives."""
+    waiting: list[Step] = []
+    for step in steps(root.tree):
+        op = step.node
+        if not isinstance(op, Op) or op.kind != "point-to-point" or group_key(op) is not None:
             continue
-        received = False
-        waiting: list[Step] = []
-        for step in steps(root.tree):
-            op = step.node
-            if not isinstance(op, Op) or op.kind != "point-to-point" or group_key(op) is not None:
-                continue
-            if op.name == "send" and not received and everyone(step):
-                waiting.append(step)
-            elif op.name in ("recv", "irecv"):
-                received = True
-                if waiting and op.name == "recv" and everyone(step):
-                    first = waiting[0]
-                    message = f"every rank is in `{getattr(first.node, 'text', '')}` before any comes to `{op.text}`"
-                    yield finding_at(RULE, first.node, message, HELP, calls=first.calls, reached=op)
-                    break
+        if op.name == "send" and everyone(step):
+            waiting.append(step)
+        elif op.name in ("recv", "irecv"):
+            if not waiting or op.name != "recv" or not everyone(step):
+                return None
+            first = waiting[0]
+            message = f"every rank is in `{getattr(first.node, 'text', '')}` before any comes to `{op.text}`"
+            return finding_at(RULE, first.node, message, HELP, calls=first.calls, reached=op)
+    return None
+
+
+def _some_send(root: Root) -> Finding | None:
+    """Sends of some ranks, each of which waits for another one of them, although all would end with large buffers."""
+    for world, local in _WORLDS:
+        scripts = scripts_of(root.tree, world, local)
+        if scripts is None or scripts.rough or not valid(scripts) or not runs_through(scripts.moves):
+            return None
+        outcome = Play(scripts.moves, eager=False).run()
+        circle = outcome.circle()
+        sending = [rank for rank in circle if outcome.stuck[rank].kind == "send"]
+        if sending:
+            move = outcome.stuck[sending[0]]
+            other = outcome.stuck[circle[(circle.index(sending[0]) + 1) % len(circle)]]
+            where = "its own" if other.node.place == move.node.place else f"`{other.text}`"
+            message = f"rank {sending[0]} is in `{move.text}`, and the rank that would receive is in {where}"
+            return finding_at(RULE, move.node, message, HELP, calls=move.calls, reached=other.node)
+    return None
 
 
 def everyone(step: Step) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ALIKE = frozenset(
     {"all_reduce", "all_gather", "all_gather_into_tensor", "broadcast", "reduce", "gather", "reduce_scatter"}
 )
-_KEEPING = frozenset(
+KEEPING = frozenset(
     {
         "contiguous",
         "cuda",
@@ -77,7 +77,7 @@ def filtered(value: Value) -> bool:
     operator, operands = value.data
     if not any(t.kind in ("data", "random") for operand in operands for t in operand.taint):
         return False
-    name = _called(operator)
+    name = called(operator)
     if name in _FILTERS or (name == "where" and len(operands) == 1):
         return True
     return operator == "getitem" and _is_test(operands[1])
@@ -89,17 +89,17 @@ def _is_test(index: Value) -> bool:
     operator, operands = index.data
     if operator in ("invert", "&", "|", "^"):
         return any(_is_test(operand) for operand in operands)
-    return operator in _TESTS or _called(operator) in _TESTING
+    return operator in _TESTS or called(operator) in _TESTING
 
 
 def _shaped(value: Value) -> Value:
     """The value whose length another has that only some operations changed."""
-    while value.tag == "expr" and value.data[1] and _called(value.data[0]) in _KEEPING:
+    while value.tag == "expr" and value.data[1] and called(value.data[0]) in KEEPING:
         value = value.data[1][0]
     return value
 
 
-def _called(operator: object) -> str:
+def called(operator: object) -> str:
     """The last part of the name of a call; "" for other expressions."""
     text = str(operator)
     return text.rpartition(".")[2].removeprefix("call:") if text.startswith("call:") else ""
@@ -123,9 +123,10 @@ def dimensions(value: Value, at: Valuation) -> Dimensions | None:
     if value.tag == "ite":
         chosen = truth(value.data[0], at)
         return None if chosen is None else dimensions(value.data[1 if chosen else 2], at)
-    if value.tag != "expr" or _called(value.data[0]) not in _MADE:
+    if value.tag != "expr" or called(value.data[0]) not in _MADE:
         return None
-    operands = value.data[1][:1] if _called(value.data[0]) == "full" else value.data[1]
+    operands = tuple(o for o in value.data[1] if not (o.tag == "expr" and o.data[0] == "dtype"))
+    operands = operands[:1] if called(value.data[0]) == "full" else operands
     if len(operands) == 1 and operands[0].tag == "tuple":
         operands = operands[0].data
     elif len(operands) == 1 and evaluate(operands[0], at) is UNKNOWN:
@@ -134,6 +135,13 @@ def dimensions(value: Value, at: Valuation) -> Dimensions | None:
     if any(isinstance(size, (bool, str, float)) for size in sizes):
         return None
     return tuple(None if size is UNKNOWN else size for size in sizes)
+
+
+def differing_sizes(first: Value, here: Valuation, second: Value, there: Valuation) -> bool:
+    """Whether two tensors on two ranks are known to have other numbers of elements."""
+    one, other = dimensions(first, here), dimensions(second, there)
+    known = one is not None and other is not None and None not in one and None not in other
+    return known and one is not None and other is not None and _unlike(one, other)
 
 
 def _unlike(first: Dimensions, second: Dimensions) -> bool:

@@ -190,6 +190,11 @@ def rank_dependent(value: Value) -> bool:
     return bool(value.taint) and _holds(value, _RANK_TAGS)
 
 
+def holds_rank(value: Value) -> bool:
+    """Whether the rank occurs in the value's expression, even where the value is taken to be the same everywhere."""
+    return _holds(value, _RANK_TAGS)
+
+
 def world_dependent(value: Value) -> bool:
     """Whether the world size occurs in the value's expression."""
     return _holds(value, _WORLD_TAGS)

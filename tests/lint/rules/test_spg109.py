@@ -80,3 +80,41 @@ def test_somebody_receives_first() -> None:
         """,
         "SPG109",
     )
+
+
+def test_some_ranks_send_first() -> None:
+    """Two named ranks, neighbours in a line, and a barrier between send and receive."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def two(x, out):
+            if dist.get_rank() == 0:
+                dist.send(x, dst=1)  # SPG109
+                dist.recv(out, src=1)
+            elif dist.get_rank() == 1:
+                dist.send(x, dst=0)
+                dist.recv(out, src=0)
+
+        def line(x, left, right):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            if rank > 0:
+                dist.send(x, rank - 1)
+            if rank < world - 1:
+                dist.send(x, rank + 1)  # SPG109
+            if rank > 0:
+                dist.recv(left, rank - 1)
+            if rank < world - 1:
+                dist.recv(right, rank + 1)
+
+        def barrier(x):
+            if dist.get_rank() == 0:
+                dist.send(x, dst=1)  # SPG109
+                dist.barrier()
+            else:
+                dist.barrier()
+                if dist.get_rank() == 1:
+                    dist.recv(x, src=0)
+        """,
+        "SPG109",
+    )
