@@ -110,11 +110,11 @@ def _about_network(facts: Mapping[str, Any]) -> Iterator[Advice]:
         yield Advice(
             "problem" if spans_hosts(facts) else "hint",
             "network",
-            f"gloo would listen on {gloo['name']} ({gloo['why']})",
-            "ranks on other hosts cannot reach it",
+            f"gloo would listen on {gloo['name']}, this host's loopback ({gloo['why']})",
+            "ranks on other hosts cannot reach it; with one host it does not matter",
             f"export GLOO_SOCKET_IFNAME={real[0]}",
         )
-    if len(real) > 1 and nccl["why"] != "NCCL_SOCKET_IFNAME":
+    if len(real) > 1 and nccl["why"] != "NCCL_SOCKET_IFNAME says so":
         yield Advice(
             "hint",
             "network",
@@ -144,8 +144,9 @@ def _about_master(facts: Mapping[str, Any]) -> Iterator[Advice]:
         yield Advice(
             "hint",
             "network",
-            f"no store answers at {escape_text(master['address'])}: {escape_text(master['reason'])}",
-            "as it should be before the job has started; while it runs, look for a firewall",
+            f"no job answers at MASTER_ADDR:MASTER_PORT, {escape_text(master['address'])}: "
+            f"{escape_text(master['reason'])}",
+            "that is normal before the job has started; while it runs, check the address, and look for a firewall",
         )
 
 

@@ -22,10 +22,11 @@ def env_command(argv: Sequence[str]) -> int:
     try:
         baseline = None if options.against is None else read_facts(options.against)
         facts = find_facts()
-        differences = [] if baseline is None else compare_facts(baseline, facts)
+        differences = None if baseline is None else compare_facts(baseline, facts)
     except (OSError, ValueError) as error:
         print(f"spmdguard env: error: {error}", file=sys.stderr)
         return 2
+    lines = None if differences is None else [line for _, line in differences]
     advice = find_advice(facts)
     if options.save is not None:
         try:
@@ -36,12 +37,14 @@ def env_command(argv: Sequence[str]) -> int:
     if options.json:
         found = {
             "advice": [asdict(each) for each in advice],
-            "differences": [line for _, line in differences],
+            "differences": lines or [],
         }
         print(json.dumps({**facts, **found}, indent=1))
     else:
-        print(render_report(facts, advice, [line for _, line in differences]), end="")
-    grave = any(each.level == "problem" for each in advice) or any(grave for grave, _ in differences)
+        print(render_report(facts, advice, lines), end="")
+        if options.save is not None:
+            print(f"saved to {options.save}; on another host: spmdguard env --against {options.save}")
+    grave = any(each.level == "problem" for each in advice) or any(grave for grave, _ in differences or [])
     return int(options.check and grave)
 
 
@@ -50,9 +53,18 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         prog="spmdguard env", description="Report what distributed training depends on here, and advise."
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where there is a problem")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the facts to a file: a baseline")
     parser.add_argument(
-        "--against", type=Path, metavar="FILE", help="compare with a baseline of another host or time"
+        "--check",
+        action="store_true",
+        help="exit with 1 where there is a problem, or versions or GPUs differ from the baseline",
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write what was found to a file: a baseline"
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="show what differs from a baseline that was saved on another host, or earlier",
     )
     return parser.parse_args(list(argv))

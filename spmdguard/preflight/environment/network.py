@@ -89,7 +89,7 @@ def pick_for_gloo(
     known = {each["name"]: each for each in usable(interfaces)}
     if named:
         missing = [name for name in named.split(",") if name not in known]
-        return {"name": named, "why": "GLOO_SOCKET_IFNAME", "missing": missing}
+        return {"name": named, "why": "GLOO_SOCKET_IFNAME says so", "missing": missing}
     for address in host_addresses:
         for each in usable(interfaces):
             if address in each["addresses"]:
@@ -112,7 +112,7 @@ def pick_for_nccl(interfaces: Sequence[Mapping[str, Any]], named: str) -> dict[s
         missing = (
             [] if excluded else [want for want in wanted if not any(name.startswith(want) for name in names)]
         )
-        return {"names": picked, "why": "NCCL_SOCKET_IFNAME", "missing": missing}
+        return {"names": picked, "why": "NCCL_SOCKET_IFNAME says so", "missing": missing}
     by_preference = (
         [name for name in names if name.startswith("ib")],
         [name for name in names if not name.startswith(("ib", "lo", "docker"))],
@@ -121,7 +121,7 @@ def pick_for_nccl(interfaces: Sequence[Mapping[str, Any]], named: str) -> dict[s
     )
     return {
         "names": next(filter(None, by_preference), []),
-        "why": "NCCL's order of preference",
+        "why": "it prefers interfaces named ib*, and takes docker* and lo last",
         "missing": [],
     }
 

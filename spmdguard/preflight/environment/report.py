@@ -13,24 +13,34 @@ __all__ = ["render_report"]
 _UNLIMITED = "unlimited"
 
 
-def render_report(facts: Mapping[str, Any], advice: Sequence[Advice], differences: Sequence[str]) -> str:
-    """A page: facts by topic, then what follows from them, then the lines to export."""
+def render_report(
+    facts: Mapping[str, Any], advice: Sequence[Advice], differences: Sequence[str] | None = None
+) -> str:
+    """A page: facts by topic, then what follows from them, then the lines to export; None: without a baseline."""
     lines = [f"spmdguard env: host {escape_text(facts['host'])}", *_render_facts(facts)]
-    if differences:
-        lines += ["", "against the baseline:", *(f"  {line}" for line in differences)]
+    if differences is not None:
+        found = differences or ["no difference"]
+        lines += ["", "against the baseline:", *(f"  {line}" for line in found)]
     for each in advice:
         lines += ["", f"{each.level}[{each.topic}]: {each.text}", f"  why:   {each.why}"]
         if each.export:
             lines.append(f"  do:    {each.export}")
     exports = [each.export for each in advice if each.export.startswith("export ")]
     if exports:
-        lines += ["", "for this machine:", *(f"  {line}" for line in dict.fromkeys(exports))]
-    num_problems = sum(each.level == "problem" for each in advice)
-    lines += [
-        "",
-        f"{num_problems} problem{'' if num_problems == 1 else 's'}, {len(advice) - num_problems} further remarks",
-    ]
+        title = "recommended for this machine, before the job starts:"
+        lines += ["", title, *(f"  {line}" for line in dict.fromkeys(exports))]
+    lines += ["", _summarise(advice)]
     return "\n".join(lines) + "\n"
+
+
+def _summarise(advice: Sequence[Advice]) -> str:
+    """``"1 problem (fails or hangs), 2 hints (better so)"``."""
+    parts = []
+    for level, meaning in (("problem", "will fail or hang"), ("cost", "slow"), ("hint", "better so")):
+        number = sum(each.level == level for each in advice)
+        if number:
+            parts.append(f"{number} {level}{'' if number == 1 else 's'} ({meaning})")
+    return ", ".join(parts) or "nothing to remark"
 
 
 def _render_facts(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -59,8 +69,11 @@ def _render_facts(facts: Mapping[str, Any]) -> Iterator[str]:
         if each["addresses"]:
             yield _row("interface", f"{escape_text(each['name'])}{state}: {', '.join(each['addresses'])}")
     gloo, nccl = network["gloo"], network["nccl"]
-    yield _row("gloo", f"would use {escape_text(str(gloo['name']))}: {gloo['why']}")
-    yield _row("NCCL", f"would use {escape_text(', '.join(nccl['names'])) or 'nothing'}: {nccl['why']}")
+    yield _row("gloo", f"would use {escape_text(str(gloo['name']))}, because {gloo['why']}")
+    names = escape_text(", ".join(nccl["names"])) or "no interface"
+    yield _row(
+        "NCCL", f"would use {names}, because {nccl['why']}{'' if facts.get('gpus') else ' (it needs a GPU)'}"
+    )
     if network["master"]:
         master = network["master"]
         answer = "a store answers" if master["kind"] == "store" else escape_text(master["reason"])

@@ -52,9 +52,17 @@ def _renamed(values: Mapping[str, str]) -> Iterator[Advice]:
     for old, new in RENAMED.items():
         if old not in values:
             continue
-        if new in values:
+        costly = COSTLY.get(new)
+        if costly is not None and not costly.values and values[old] not in _OFF:
+            text = f"{old}={escape_text(values[old], 40)} (now {new})"
+            yield Advice("cost", _TOPIC, text, costly.price, f"unset {old}")
+        elif new in values:
             yield Advice(
-                "hint", _TOPIC, f"{old} was renamed to {new}, and both are set", "one wins", f"unset {old}"
+                "hint",
+                _TOPIC,
+                f"{old} was renamed to {new}, and both are set",
+                "only one counts",
+                f"unset {old}",
             )
         else:
             export = f"export {new}={shlex.quote(escape_text(values[old], 40))}; unset {old}"

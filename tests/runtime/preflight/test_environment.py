@@ -66,7 +66,7 @@ def machine(**changes: Any) -> dict[str, Any]:
             "host_addresses": ["10.0.0.5"],
             "interfaces": [LO, ETH],
             "gloo": {"name": "eth0", "why": "", "missing": []},
-            "nccl": {"names": ["eth0"], "why": "NCCL's order of preference", "missing": []},
+            "nccl": {"names": ["eth0"], "why": "it prefers", "missing": []},
             "master": None,
         },
         "gpus": None,
@@ -132,7 +132,7 @@ def test_a_good_machine_gets_no_advice() -> None:
         (
             {"network__master": {"address": "b:1", "kind": "refused", "reason": "x"}},
             "hint",
-            "no store answers",
+            "no job answers at MASTER_ADDR:MASTER_PORT, b:1: x",
         ),
         ({"versions": {"torch": "2", "cuda": "13.0", "driver": "550.1"}}, "problem", "built for CUDA 13.0"),
         ({"versions": {"torch": "2+cpu"}, "gpus": GPUS}, "problem", "torch 2+cpu has no CUDA"),
@@ -142,7 +142,17 @@ def test_a_good_machine_gets_no_advice() -> None:
             "problem",
             "4 ranks on a host with 2 GPUs",
         ),
-        ({"variables": {"NCCL_BLOCKING_WAIT": "1"}}, "hint", "NCCL_BLOCKING_WAIT was renamed to TORCH_NCCL_"),
+        (
+            {"variables": {"NCCL_IB_CUDA_SUPPORT": "1"}},
+            "hint",
+            "NCCL_IB_CUDA_SUPPORT was renamed to NCCL_NET_GDR",
+        ),
+        ({"variables": {"NCCL_BLOCKING_WAIT": "0"}}, "hint", "NCCL_BLOCKING_WAIT was renamed to TORCH_NCCL_"),
+        (
+            {"variables": {"NCCL_BLOCKING_WAIT": "1"}},
+            "cost",
+            "NCCL_BLOCKING_WAIT=1 (now TORCH_NCCL_BLOCKING_WAIT)",
+        ),
         ({"variables": {"TORCH_DISTRIBUTED_DEBUG": "ALL"}}, "problem", "TORCH_DISTRIBUTED_DEBUG is 'ALL'"),
         ({"variables": {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}}, "cost", "TORCH_DISTRIBUTED_DEBUG=DETAIL"),
         ({"variables": {"NCCL_DEBUG_FILE": "x"}}, "hint", "NCCL_DEBUG_FILE has no effect without NCCL_DEBUG"),
@@ -166,8 +176,30 @@ def test_exports_are_lines_for_this_machine() -> None:
     """The report ends with the export lines, with names of interfaces that are there."""
     facts = machine(network__gloo={"name": "lo", "why": "x", "missing": []}, launch=SPANNING)
     report = render_report(facts, find_advice(facts), ["versions: torch was 1, is 2"])
-    assert "for this machine:\n  export GLOO_SOCKET_IFNAME=eth0\n" in report
+    assert (
+        "recommended for this machine, before the job starts:\n  export GLOO_SOCKET_IFNAME=eth0\n" in report
+    )
     assert "against the baseline:\n  versions: torch was 1, is 2\n" in report
+
+
+def test_the_last_line_counts_what_was_found() -> None:
+    """It counts each level in the words that the report uses, and says what the level means."""
+
+    def last_line(**changes: Any) -> str:
+        facts = machine(**changes)
+        return render_report(facts, find_advice(facts)).splitlines()[-1]
+
+    assert last_line() == "nothing to remark"
+    wrong = {"TORCH_DISTRIBUTED_DEBUG": "ALL", "CUDA_LAUNCH_BLOCKING": "1", "NCCL_DEBUG_FILE": "x"}
+    assert last_line(variables=wrong, machine__open_files=2048) == (
+        "1 problem (will fail or hang), 1 cost (slow), 2 hints (better so)"
+    )
+
+
+def test_a_baseline_without_a_difference_is_told() -> None:
+    """Whoever compares hears that nothing differs; whoever does not compare hears nothing of it."""
+    assert "against the baseline:\n  no difference\n" in render_report(machine(), [], [])
+    assert "baseline" not in render_report(machine(), [])
 
 
 @pytest.mark.parametrize(
