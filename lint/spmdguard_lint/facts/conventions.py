@@ -115,6 +115,19 @@ LAUNCHED: frozenset[str] = frozenset(
     for name in ("distributed", "ddp", "dist", "multi_gpu", "multigpu", "distributed_training")
 ) - {"dist", "ddp", "run_dist", "run_ddp"}
 
+# Hooks in which what a framework's attribute does differs from elsewhere (``Fact.during``).
+EPOCH_ENDS = frozenset(
+    {
+        "on_train_epoch_end",
+        "on_validation_epoch_end",
+        "on_test_epoch_end",
+        "training_epoch_end",
+        "validation_epoch_end",
+        "test_epoch_end",
+    }
+)
+SETTING_UP = frozenset({"setup", "configure_model", "configure_optimizers"})
+
 TYPES_BY_NAME: dict[str, str] = {
     "accelerator": "accelerate.Accelerator",
     "fabric": "lightning_fabric.Fabric",
@@ -123,6 +136,20 @@ TYPES_BY_NAME: dict[str, str] = {
     "device_mesh": "torch.distributed.DeviceMesh",
     "pl_module": "pytorch_lightning.LightningModule",
     "training_args": "transformers.TrainingArguments",
+}
+
+# What a parameter of that name is in a file that imports such names.
+TYPES_BY_IMPORT: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
+    "trainer": (
+        (
+            re.compile(r"(?:pytorch_lightning|lightning(?:\.pytorch)?)(?:\.(?!fabric)|$)"),
+            "pytorch_lightning.Trainer",
+        ),
+        (
+            re.compile(r"(?:transformers|trl)\.(?:\w+\.)*\w*Trainer(?:Callback|State)?$"),
+            "transformers.Trainer",
+        ),
+    ),
 }
 
 # Names of helpers, defined where they cannot be read, that make a value the same on every rank.

@@ -64,6 +64,8 @@ class Fact:
     ``unless``: communicates except if this argument is given and truthy (DCP's ``no_dist``).
     ``when_sharded``: communicates only if its receiver or first argument is (or stems from) a sharded type:
         FSDP, ``fully_shard``, tensor parallel, ZeRO-3, DTensor (for ``clip_grad_norm_`` and the like).
+    ``during``: communicates only while a function of one of these names runs (a hook of the framework).
+    ``told``: communicates only if this pattern stands somewhere in the text of the project.
     ``outputs``: arguments written in place with rank-varying data (``recv``'s tensor, ``scatter``'s output).
     ``retypes``: argument whose object becomes of type ``returns`` in place (``fully_shard``'s module).
     ``items``: canonical type names of the items of a returned tuple; "" where unknown.
@@ -91,6 +93,8 @@ class Fact:
     when: Arg | None = None
     unless: Arg | None = None
     when_sharded: bool = False
+    during: frozenset[str] = frozenset()
+    told: str = ""
     outputs: tuple[Arg, ...] = ()
     retypes: Arg | None = None
     items: tuple[str, ...] = ()
@@ -103,7 +107,8 @@ class TypeFacts:
     """What is known about a type of a library.
 
     ``bases``: canonical names of known base types, whose facts hold too.
-    ``methods`` / ``attributes``: facts by name; an attribute's ``returns`` is its type.
+    ``methods`` / ``attributes``: facts by name; an attribute's ``returns`` is its type, also that of a
+        parameter of this name in a method of a derived class. Reading an attribute may communicate.
     ``call``: what calling an instance means (``model(x)``). Event "synced-forward": ``backward()`` on
         anything computed from the result is a collective (``lookup.BACKWARD``).
     ``iterate``: what the items of ``for x in instance`` are; event "uniform-count": as many on every rank.

@@ -18,6 +18,7 @@ from .build import (
     lifecycle,
     local,
 )
+from .conventions import EPOCH_ENDS, SETTING_UP
 from .fact import Arg, Fact, TypeFacts
 
 TRAINER = "pytorch_lightning.Trainer"
@@ -61,6 +62,21 @@ _IDENTITY: dict[str, Fact] = {
 }
 
 _RUN = agreed("Trainer.run")
+
+# What was logged is computed when it is read, between the last batch and the end of the epoch: elsewhere it is kept.
+_METRICS = Fact(
+    op="trainer.metrics",
+    kind="collective",
+    certainty="likely",
+    told=r"\bsync_dist\s*=\s*(?!False)|\btorchmetrics\b",
+    during=EPOCH_ENDS,
+)
+# Makes the loaders where nothing has yet, which meets.
+_STEPPING_BATCHES = agreed(
+    "trainer.estimated_stepping_batches",
+    certainty="likely",
+    during=SETTING_UP,
+)
 
 FUNCTIONS: dict[str, Fact] = {
     "lightning_utilities.core.rank_zero.rank_zero_only": MAIN_DECORATOR,
@@ -114,6 +130,11 @@ TYPES: dict[str, TypeFacts] = {
             "num_nodes": UNIFORM,
             "num_devices": UNIFORM,
             "logger": Fact(returns=LOGGER),
+            "log_dir": agreed("trainer.log_dir"),
+            "callback_metrics": _METRICS,
+            "logged_metrics": _METRICS,
+            "progress_bar_metrics": _METRICS,
+            "estimated_stepping_batches": _STEPPING_BATCHES,
             "should_stop": Fact(event="stop-flag"),
             "received_sigterm": Fact(result="varying", varying="signal"),
         },
@@ -183,6 +204,7 @@ TYPES: dict[str, TypeFacts] = {
         hooks={"setup": ("",), "train_dataloader": (), "val_dataloader": ()},
     ),
     CALLBACK: TypeFacts(
+        attributes={"trainer": Fact(returns=TRAINER), "pl_module": Fact(returns=LIGHTNING_MODULE)},
         hooks={
             "setup": (*_HOOK, ""),
             "teardown": (*_HOOK, ""),
@@ -217,7 +239,7 @@ TYPES: dict[str, TypeFacts] = {
             "on_after_backward": _HOOK,
             "on_before_optimizer_step": (*_HOOK, ""),
             "on_before_zero_grad": (*_HOOK, ""),
-        }
+        },
     ),
     STRATEGY: TypeFacts(
         methods=_STRATEGY_CALLS,

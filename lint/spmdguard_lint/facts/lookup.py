@@ -21,6 +21,9 @@ from .tables import TABLES
 BACKWARD = agreed("backward", event="backward")
 """``loss.backward()`` when the loss was computed by a module whose forward has event "synced-forward"."""
 
+DECIDING_HOOKS = conventions.EPOCH_ENDS | conventions.SETTING_UP
+"""The hooks of which some fact says that it communicates only there (``Fact.during``)."""
+
 _canonical: dict[str, str] = {}
 _loose: dict[str, dict[str, str]] = {}
 _MAX_MEMO = 50_000
@@ -246,6 +249,16 @@ def conventional_name(name: str) -> Fact | None:
 def conventional_type(name: str) -> str | None:
     """The type that a parameter of this name has by convention; weaker than an annotation."""
     return conventions.TYPES_BY_NAME.get(name)
+
+
+def type_by_import(name: str, imported: Iterable[str]) -> str | None:
+    """The type that a parameter of this name has in a file with these imports; None where they tell of several."""
+    known = conventions.TYPES_BY_IMPORT.get(name)
+    if known is None:
+        return None
+    targets = tuple(imported)
+    found = [type_name for pattern, type_name in known if any(map(pattern.match, targets))]
+    return found[0] if len(found) == 1 else None
 
 
 def marker_tokens() -> tuple[bytes, ...]:

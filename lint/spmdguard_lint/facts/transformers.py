@@ -120,6 +120,7 @@ TYPES: dict[str, TypeFacts] = {
         }
     ),
     CALLBACK: TypeFacts(
+        attributes={"trainer": Fact(returns=TRAINER)},
         hooks={
             "on_init_end": _HOOK,
             "on_train_begin": _HOOK,
@@ -136,7 +137,7 @@ TYPES: dict[str, TypeFacts] = {
             "on_save": _HOOK,
             "on_log": _HOOK,
             "on_prediction_step": _HOOK,
-        }
+        },
     ),
     MODEL: TypeFacts(
         bases=(MODULE,),

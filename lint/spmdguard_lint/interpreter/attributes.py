@@ -235,10 +235,9 @@ def _inherited_attribute(frame: Frame, receiver: Value, cls: ClassInfo, name: st
     bases = cls.external_bases()
     fact = facts.subclass_attribute(bases, name) if bases else None
     if fact is not None:
-        from .expressions import text_of
-        from .facts_apply import result_of_fact
+        from .facts_apply import read_known
 
-        return result_of_fact(frame, fact, text_of(node), receiver, [], {}, node)
+        return read_known(frame, fact, receiver, node)
     if bases and facts.subclass_method(bases, name) is not None:
         return Value("bound", (receiver, name), receiver.taint)
     if facts.says_launched(name):
@@ -256,10 +255,9 @@ def _library_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) 
     type_name, _, payload = receiver.data
     fact = facts.attribute(type_name, name)
     if fact is not None:
-        from .expressions import text_of
-        from .facts_apply import result_of_fact
+        from .facts_apply import read_known
 
-        return result_of_fact(frame, fact, text_of(node), receiver, [], {}, node)
+        return read_known(frame, fact, receiver, node)
     if facts.method(type_name, name) is not None:
         return Value("bound", (receiver, name), receiver.taint)
     if payload is not None and name == "module":

@@ -132,6 +132,14 @@ def _on_exit_stack(
     return entered[0] if entered else args[0]
 
 
+def read_known(frame: Frame, fact: Fact, receiver: Value, node: ast.AST) -> Value:
+    """Read an attribute that the tables know; some communicate."""
+    text = text_of(node)
+    if fact.op is not None and communicates(frame, fact, receiver, [], {}):
+        _emit_op(frame, fact, text, receiver, [], {}, node, text)
+    return result_of_fact(frame, fact, text, receiver, [], {}, node)
+
+
 _TENSORS = ("tensor", "input_tensor", "input")
 
 
@@ -147,6 +155,10 @@ def communicates(
         value = argument(fact.unless, args, kwargs)
         if value is not None and is_const(value) and value.data[0]:
             return False
+    if fact.during and not frame.machine.within(fact.during):
+        return False
+    if fact.told and not frame.machine.told(fact.told):
+        return False
     if fact.when_sharded:
         candidates = [v for v in (receiver, *args[:1]) if v is not None]
         return any(sharded(frame, v) for v in candidates)

@@ -185,7 +185,7 @@ def run_body(
     if closure is None and info.parent is None:
         key = calls.key(info, made, receiver, args, kwargs, len(machine.stack), spread)
     if key is not None:
-        known = calls.find(key, live, machine.room)
+        known = calls.find(key, live, machine.room, machine.hooks)
         if known is not None:
             _replay(frame, info, known, values, node)
             return known.value
@@ -199,6 +199,7 @@ def run_body(
     bound = dict(inner.live.variables)
     machine.enter(info)
     effort = machine.begin_call()
+    asked = machine.hooks_asked
     budget_out = False
     try:
         with inner.collecting() as nodes:
@@ -229,6 +230,7 @@ def run_body(
             numbered = [(i, new) for i, given in enumerate(values) for old, new in written if given is old]
             done = Remembered(nodes, value, inner.escaped, numbered, made)
             done.cut = not whole
+            done.hooks = machine.hooks if machine.hooks_asked > asked else None
             done.effort = effort.left - machine.follow_left if machine.truncated else calls.size(nodes)
             calls.remember(key, done, values, before, state.heap, effort.room)
         frame.state = State(live.variables, state.heap)
@@ -248,6 +250,7 @@ def _replay(frame: Frame, info: FunctionInfo, known: Remembered, values: list[Va
     live = frame.live
     frame.machine.follow_left -= known.effort
     frame.machine.truncated = frame.machine.truncated or known.cut
+    frame.machine.hooks_asked += known.hooks is not None
     if known.nodes:
         frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
     live.heap.update(known.objects_for(values))

@@ -11,6 +11,7 @@ Invariant: nothing of the linted code is imported or run.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,6 +76,8 @@ class Machine:
         self.global_active: set[tuple[str, str]] = set()
         self.resolved: dict[tuple[str, str], Symbol] = {}
         self.vouched: dict[str, bool] = {}
+        self.hooks_asked = 0  # how often the hooks around decided about something
+        self.told_patterns: dict[str, bool] = {}
         self.templates: dict[int, dict[str, Value]] = {}
         self.queues: dict[tuple[int, str], Taints] = {}
         self.template_heap: dict[Hashable, dict[str, Value]] = {}
@@ -121,6 +124,8 @@ class Machine:
             bases = info.cls.external_bases()
             if bases and facts.hook_parameters(bases, info.name) is not None:
                 return True
+        if any(_LIMITING.search(ast.unparse(decorator)) for decorator in info.decorators):
+            return True
         return self.reach.reaches(info) or self.reach.is_rank_helper(info) or installs_handler(info)
 
     def configured_function(self, info: FunctionInfo) -> str | None:
@@ -142,6 +147,25 @@ class Machine:
         if value.tag == "func":
             return self.configured_function(value.data[0])
         return self.configured_name(value.data[0]) if value.tag == "ext" else None
+
+    @property
+    def hooks(self) -> frozenset[str]:
+        """The hooks that are being read of those in which some attribute communicates."""
+        return facts.DECIDING_HOOKS.intersection(info.name for info in self.stack)
+
+    def within(self, hooks: frozenset[str]) -> bool:
+        """Whether one of these hooks is being read."""
+        self.hooks_asked += 1
+        return bool(hooks & self.hooks)
+
+    def told(self, pattern: str) -> bool:
+        """Whether a pattern stands in the text of some file of the project."""
+        known = self.told_patterns.get(pattern)
+        if known is None:
+            search = re.compile(pattern.encode()).search
+            modules = self.project.relevant_modules()
+            known = self.told_patterns[pattern] = any(search(m.source.content) for m in modules)
+        return known
 
     def says(self, module: Module, row: int, word: str) -> bool:
         """Whether the user says ``# spmdguard: uniform`` of an assignment, or ``protocol`` of a branch."""
@@ -311,6 +335,7 @@ CONFIGURED = (
     ("uniform-functions", "uniform_functions"),
     ("rank-local", "rank_local"),
 )
+_LIMITING = re.compile(r"rank|main_process|master")
 SHORT = 14
 TELLING = 30
 LONG = 80

@@ -26,10 +26,10 @@ class Remembered:
     """One call: its nodes, its result, what it raised, the arguments it wrote into, the object that it initialised.
 
     ``seen`` is what it found in the heap, ``made`` what it left there. ``cut`` says that not all of it was followed,
-    ``effort`` what following it again would spend.
+    ``effort`` what following it again would spend. ``hooks`` are those around it, where what it does depends on them.
     """
 
-    __slots__ = ("cut", "effort", "made", "nodes", "own", "raised", "seen", "value", "written")
+    __slots__ = ("cut", "effort", "hooks", "made", "nodes", "own", "raised", "seen", "value", "written")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Remembered:
         self.made: dict[Hashable, Fields] = {}
         self.cut = False
         self.effort = 0
+        self.hooks: frozenset[str] | None = None
 
     def objects_for(self, values: list[Value]) -> dict[Hashable, Fields]:
         """The objects that the call makes where it gets these values: the new object is another one each time."""
@@ -91,10 +92,10 @@ class CallMemo:
         parts = tuple((v.key, v.taint, v.trip) for v in values)
         return (id(info), made is not None, receiver is None, len(args), tuple(kwargs), parts, depth, spread)
 
-    def find(self, key: Hashable, state: State, room: int) -> Remembered | None:
+    def find(self, key: Hashable, state: State, room: int, hooks: frozenset[str]) -> Remembered | None:
         """A remembered call that still holds in a state; one that was cut short only where as much room is left."""
         known = self.calls.get(key) or self.calls.get((key, room))
-        if known is None:
+        if known is None or (known.hooks is not None and known.hooks != hooks):
             return None
         if any(state.heap.get(object_id) is not fields for object_id, fields in known.seen):
             return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
+from ..names.bindings import ImportBinding
 from ..names.symbols import ClassSymbol, ExternalSymbol
 from ..values.value import NO_TAINT, NONE, TRUE, Taint, Value, is_const, symbol, union
 from .frame import Frame
@@ -14,6 +16,7 @@ from .state import State
 if TYPE_CHECKING:
     from ..names.classes import ClassInfo
     from ..names.functions import FunctionInfo
+    from ..names.modules import Module
 
 
 def bind_arguments(
@@ -126,6 +129,12 @@ def symbolic_parameter(
     typed = annotated_value(frame, function, annotation, label)
     if typed is not None:
         return typed
+    held = held_by_convention(function.cls, name, label) if function.cls is not None else None
+    if held is None and function.cls is None:
+        type_name = facts.type_by_import(name, imported_names(function.module))
+        held = Value("extobj", (type_name, label, None)) if type_name is not None else None
+    if held is not None:
+        return held
     if facts.says_launched(name):
         return TRUE
     fact = facts.conventional_name(name)
@@ -136,6 +145,18 @@ def symbolic_parameter(
     if default is not None and isinstance(default, ast.Constant) and default.value is None:
         return symbol(("param-none", function.full_name, name))
     return symbol(label)
+
+
+def imported_names(module: Module) -> Iterator[str]:
+    """The dotted names that a module imports at its top level."""
+    for bindings in module.bindings.values():
+        yield from (binding.target for binding in bindings if isinstance(binding, ImportBinding))
+
+
+def held_by_convention(cls: ClassInfo, name: str, label: tuple[str, ...]) -> Value | None:
+    """What a name stands for in classes of a framework (``trainer`` in a callback): an instance of a known type."""
+    fact = facts.subclass_attribute(cls.external_bases(), name)
+    return Value("extobj", (fact.returns, label, None)) if fact is not None and fact.returns else None
 
 
 def _default_allows_rank(default: ast.expr | None) -> bool:
@@ -211,6 +232,8 @@ def template_field(frame: Frame, receiver: Value, cls: ClassInfo, name: str) -> 
         value = elsewhere
     elif elsewhere is not None and machine.objects is not None and elsewhere.taint - value.taint:
         value = symbol(("field", cls.full_name, name), union(value.taint, elsewhere.taint), value.trip)
+    elif value.key == NONE.key and elsewhere is None:
+        value = held_by_convention(cls, name, ("field", cls.full_name, name)) or value  # set from outside
     elif is_const(value) and elsewhere is not None:
         value = symbol(("field", cls.full_name, name), value.taint)
     from .attributes import as_queue

@@ -4,7 +4,9 @@
 ## What it does
 Finds collectives that only some ranks reach, because they stand in a branch whose condition differs
 between ranks. A flag by which a callback asks the trainer to stop or to save (`trainer.should_stop = True`)
-counts as one: the trainer acts on it without asking the other ranks.
+counts as one: the trainer acts on it without asking the other ranks. So does reading an attribute that
+communicates: Lightning's `trainer.log_dir`, and `trainer.callback_metrics` where an epoch ends and something was
+logged with `sync_dist`.
 
 ## Why is this bad
 A collective ends when every rank of its group has called it. The ranks inside the branch wait for the
