@@ -15,6 +15,7 @@ _MIB = 2**20
 _SHM_PER_RANK = 256 * _MIB
 _MIN_SHM = 1024 * _MIB
 _MIN_OPEN_FILES = 4096
+_SLOW_LOOKUP_S = 0.5
 _OLDEST_DRIVER = {"11": 450, "12": 525, "13": 580}
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -121,6 +122,15 @@ def _about_network(facts: Mapping[str, Any]) -> Iterator[Advice]:
             f"this host has several interfaces ({', '.join(real)}); NCCL would use {', '.join(nccl['names'])}",
             "hosts that pick interfaces of different networks wait for each other until the timeout",
             f"export NCCL_SOCKET_IFNAME={real[0]}",
+        )
+    lookup = network.get("lookup")
+    if lookup and lookup["seconds"] > _SLOW_LOOKUP_S:
+        yield Advice(
+            "cost",
+            "network",
+            f"it took {lookup['seconds']:.1f} s to look up a name for {escape_text(lookup['address'])}",
+            "torch's store looks one up for every rank that connects, and answers nobody meanwhile: see the name "
+            "servers in /etc/resolv.conf",
         )
     yield from _about_master(facts)
 

@@ -14,16 +14,19 @@ import socket
 import struct
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from spmdguard.errors import StoreUnreachable
+from spmdguard.group.bounded import DidNotReturn, call_bounded
 from spmdguard.group.store import find_address, reach_store
 
-__all__ = ["find_interfaces", "find_network", "pick_for_gloo", "pick_for_nccl"]
+__all__ = ["find_interfaces", "find_network", "pick_for_gloo", "pick_for_nccl", "time_lookup"]
 
 _GET_ADDRESS = 0x8915  # SIOCGIFADDR
 _IFF_UP = 1
+_LOOKUP_S = 6.0
 _VIRTUAL = (
     "docker",
     "veth",
@@ -52,7 +55,24 @@ def find_network(root: Path, environment: Mapping[str, str], timeout_s: float) -
         "gloo": pick_for_gloo(interfaces, own, environment.get("GLOO_SOCKET_IFNAME", "")),
         "nccl": pick_for_nccl(interfaces, environment.get("NCCL_SOCKET_IFNAME", "")),
         "master": _find_master(environment, timeout_s),
+        "lookup": time_lookup(own),
     }
+
+
+def time_lookup(host_addresses: Sequence[str], limit_s: float = _LOOKUP_S) -> dict[str, Any]:
+    """How long it takes to find a name for an address of this host, as torch's store does for each connection.
+
+    The slowest address and its seconds; at most ``limit_s``.
+    """
+    fours = [each for each in host_addresses if ":" not in each and not each.startswith("127.")]
+    found: list[tuple[float, str]] = []
+    for address in ("127.0.0.1", *fours[:1]):
+        began_s = time.monotonic()
+        with contextlib.suppress(DidNotReturn, OSError):
+            call_bounded(partial(socket.getnameinfo, (f"::ffff:{address}", 0, 0, 0), 0), limit_s, "look up")
+        found.append((round(time.monotonic() - began_s, 3), address))
+    seconds, slowest = max(found)
+    return {"address": slowest, "seconds": seconds}
 
 
 def find_interfaces(root: Path) -> list[dict[str, Any]]:

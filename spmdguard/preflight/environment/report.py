@@ -72,7 +72,7 @@ def _render_facts(facts: Mapping[str, Any]) -> Iterator[str]:
     yield _row("gloo", f"would use {escape_text(str(gloo['name']))}, because {gloo['why']}")
     names = escape_text(", ".join(nccl["names"])) or "no interface"
     yield _row(
-        "NCCL", f"would use {names}, because {nccl['why']}{'' if facts.get('gpus') else ' (it needs a GPU)'}"
+        "NCCL", f"would use {names}, because {nccl['why']}{'' if facts.get('gpus') else ' (with a GPU)'}"
     )
     if network["master"]:
         master = network["master"]

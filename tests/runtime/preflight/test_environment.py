@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from spmdguard.preflight.environment.advice import find_advice
 from spmdguard.preflight.environment.facts import compare_facts, find_facts, read_facts
 from spmdguard.preflight.environment.gpus import find_gpus
 from spmdguard.preflight.environment.machine import find_memory_limit
-from spmdguard.preflight.environment.network import find_interfaces, pick_for_gloo, pick_for_nccl
+from spmdguard.preflight.environment.network import find_interfaces, pick_for_gloo, pick_for_nccl, time_lookup
 from spmdguard.preflight.environment.report import render_report
 
 GIB = 2**30
@@ -123,6 +125,11 @@ def test_a_good_machine_gets_no_advice() -> None:
             },
             "problem",
             "MASTER_ADDR is 127.0.0.1, but the job spans hosts",
+        ),
+        (
+            {"network__lookup": {"address": "10.0.0.5", "seconds": 5.01}},
+            "cost",
+            "it took 5.0 s to look up a name for 10.0.0.5",
         ),
         (
             {"network__master": {"address": "b:1", "kind": "foreign", "reason": "no store"}},
@@ -231,6 +238,24 @@ def test_gloo_follows_the_hosts_name() -> None:
     assert pick_for_gloo([LO, ETH], ["127.0.0.1"], "")["name"] == "lo"
     assert pick_for_gloo([LO, ETH], ["10.9.9.9"], "")["name"] == "lo"
     assert pick_for_gloo([LO, ETH], [], "eth0,eth1")["missing"] == ["eth1"]
+
+
+def test_a_name_server_that_does_not_answer_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses are looked up as torch's store does it, each in bounded time; an unknown one is looked up quickly."""
+    asked = []
+    silent = threading.Event()
+
+    def look_up(address: tuple[str, int, int, int], flags: int) -> None:
+        asked.append(address[0])
+        if address[0].endswith("10.0.0.5"):
+            silent.wait(60)
+        raise socket.gaierror("no name")
+
+    monkeypatch.setattr(socket, "getnameinfo", look_up)
+    found = time_lookup(["::1", "10.0.0.5", "10.1.0.5"], limit_s=0.2)
+    silent.set()
+    assert (asked, found["address"]) == (["::ffff:127.0.0.1", "::ffff:10.0.0.5"], "10.0.0.5")
+    assert found["seconds"] >= 0.2
 
 
 def test_interfaces_of_this_host_are_found() -> None:
