@@ -157,7 +157,7 @@ def communicates(
             return False
     if fact.during and not frame.machine.within(fact.during):
         return False
-    if fact.told and not frame.machine.told(fact.told):
+    if fact.told and not frame.machine.text_says(fact.told):
         return False
     if fact.when_sharded:
         candidates = [v for v in (receiver, *args[:1]) if v is not None]

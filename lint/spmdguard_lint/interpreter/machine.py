@@ -158,7 +158,7 @@ class Machine:
         self.hooks_asked += 1
         return bool(hooks & self.hooks)
 
-    def told(self, pattern: str) -> bool:
+    def text_says(self, pattern: str) -> bool:
         """Whether a pattern stands in the text of some file of the project."""
         known = self.told_patterns.get(pattern)
         if known is None:
