@@ -19,6 +19,7 @@ from .plain_ranks import run_ranks
 processes = pytest.mark.processes
 LEFT, STALLED = int(ExitCode.PEER_FAILED), int(ExitCode.STALLED)
 HOSTS = {"SPMDGUARD_HOST": "hostRANK"}
+NODES = {**HOSTS, "SPMDGUARD_NODE": "nodeRANK", "LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}
 TRAIN = """
 import os, signal, sys, time
 import torch.distributed as dist
@@ -57,9 +58,10 @@ def test_a_rank_that_dies_first_is_named_with_its_process(folder: Path, act: str
 
 
 @processes
-def test_a_rank_that_raises_first_frees_the_others(folder: Path) -> None:
+@pytest.mark.parametrize("each", [HOSTS, NODES], ids=["one node", "two nodes"])
+def test_a_rank_that_raises_first_frees_the_others(folder: Path, each: dict[str, str]) -> None:
     """An error before there is a group is the cause for ranks that wait in init_process_group."""
-    first, second = run_ranks(folder, "raise", each=HOSTS)
+    first, second = run_ranks(folder, "raise", each=each)
     assert (first.code, second.code) == (LEFT, 1), first.err + second.err
     assert (
         "the cause: rank 1 failed first: ValueError: no such shard (at train.py:11 in <module>)" in first.err
