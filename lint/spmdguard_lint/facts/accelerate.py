@@ -84,8 +84,12 @@ FUNCTIONS: dict[str, Fact] = {
     "accelerate.utils.synchronize_rng_states": agreed("broadcast", event="seed-all"),
     "accelerate.utils.save": local("write", main_only="main"),
     "accelerate.utils.load": local("read"),
-    "accelerate.utils.save_fsdp_model": agreed("save_fsdp_model", event="checkpoint-save"),
-    "accelerate.utils.save_fsdp_optimizer": agreed("save_fsdp_optimizer", event="checkpoint-save"),
+    "accelerate.utils.save_fsdp_model": agreed(
+        "save_fsdp_model", event="checkpoint-save", paths=(Arg(3, "output_dir"),)
+    ),
+    "accelerate.utils.save_fsdp_optimizer": agreed(
+        "save_fsdp_optimizer", event="checkpoint-save", paths=(Arg(4, "output_dir"),)
+    ),
     "accelerate.utils.load_fsdp_model": agreed("load_fsdp_model", event="checkpoint-load"),
     "accelerate.utils.load_fsdp_optimizer": agreed("load_fsdp_optimizer", event="checkpoint-load"),
     "accelerate.utils.extract_model_from_parallel": Fact(result="arg0", returns=MODULE, event="unwrap"),
@@ -118,7 +122,12 @@ TYPES: dict[str, TypeFacts] = {
             "unwrap_model": Fact(result="arg0", returns=MODULE, event="unwrap"),
             "get_state_dict": exchanged("accelerate.get_state_dict", certainty="likely"),
             "save_model": agreed("accelerate.save_model", event="checkpoint-save", certainty="likely"),
-            "save_state": agreed("accelerate.save_state", event="checkpoint-save", raises_local=True),
+            "save_state": agreed(
+                "accelerate.save_state",
+                event="checkpoint-save",
+                raises_local=True,
+                paths=(Arg(0, "output_dir"),),
+            ),
             "load_state": agreed("accelerate.load_state", event="checkpoint-load", raises_local=True),
             "save": local("write", main_only="main"),
             "init_trackers": local("tracker-start", main_only="main"),

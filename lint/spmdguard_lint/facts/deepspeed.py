@@ -116,7 +116,10 @@ TYPES: dict[str, TypeFacts] = {
             "step": exchanged("deepspeed.step", event="optimizer-step"),
             "allreduce_gradients": exchanged("deepspeed.allreduce_gradients"),
             "save_checkpoint": agreed(
-                "deepspeed.save_checkpoint", event="checkpoint-save", raises_local=True
+                "deepspeed.save_checkpoint",
+                event="checkpoint-save",
+                raises_local=True,
+                paths=(Arg(0, "save_dir"), Arg(1, "tag")),
             ),
             "load_checkpoint": agreed(
                 "deepspeed.load_checkpoint", event="checkpoint-load", raises_local=True

@@ -42,6 +42,7 @@ class Fact:
     ``kind``: "collective" | "lifecycle" | "point-to-point" | "" (no communication).
     ``group``: where the group is passed; None means the default group.
     ``root``: the argument that must be rank-invariant (``src``/``dst``); ``invariant``: further ones.
+    ``paths``: where each rank writes its part: what together they name must be rank-invariant.
     ``buffers``: arguments made rank-invariant in place when the call returns (all_reduce's tensor).
     ``result``: "uniform" | "pure" (depends on the arguments alone) | "varying" (see ``varying``) |
         "receiver" (returns its receiver) | "arg0" (returns its first argument) |
@@ -78,6 +79,7 @@ class Fact:
     group: Arg | None = None
     root: Arg | None = None
     invariant: tuple[Arg, ...] = ()
+    paths: tuple[Arg, ...] = ()
     buffers: tuple[Arg, ...] = ()
     result: str = "pure"
     varying: str = ""

@@ -72,7 +72,10 @@ FUNCTIONS: dict[str, Fact] = {
     "megatron.core.utils.get_pg_src_rank": _SRC,
     # checkpoints
     "megatron.core.dist_checkpointing.save": agreed(
-        "dist_checkpointing.save", event="checkpoint-save", raises_local=True
+        "dist_checkpointing.save",
+        event="checkpoint-save",
+        raises_local=True,
+        paths=(Arg(1, "checkpoint_dir"),),
     ),
     "megatron.core.dist_checkpointing.load": agreed(
         "dist_checkpointing.load", event="checkpoint-load", raises_local=True

@@ -7,10 +7,16 @@ from .fact import Arg, Fact, TypeFacts
 
 _NO_DIST = Arg(-1, "no_dist")
 _GROUP = Arg(-1, "process_group")
+_PATHS = (Arg(-1, "checkpoint_id"), Arg(-1, "storage_writer"))
 
 FUNCTIONS: dict[str, Fact] = {
     "torch.distributed.checkpoint.save": agreed(
-        "checkpoint.save", _GROUP, unless=_NO_DIST, event="checkpoint-save", raises_local=True
+        "checkpoint.save",
+        _GROUP,
+        unless=_NO_DIST,
+        event="checkpoint-save",
+        raises_local=True,
+        paths=_PATHS,
     ),
     "torch.distributed.checkpoint.async_save": agreed(
         "checkpoint.async_save",
@@ -18,6 +24,7 @@ FUNCTIONS: dict[str, Fact] = {
         unless=_NO_DIST,
         event="checkpoint-save",
         raises_local=True,
+        paths=_PATHS,
         async_handle=True,
         returns="concurrent.futures.Future",
     ),
@@ -27,6 +34,7 @@ FUNCTIONS: dict[str, Fact] = {
         unless=Arg(4, "no_dist"),
         event="checkpoint-save",
         raises_local=True,
+        paths=(Arg(1, "storage_writer"),),
     ),
     "torch.distributed.checkpoint.load": agreed(
         "checkpoint.load", _GROUP, Arg(0, "state_dict"), unless=_NO_DIST, event="checkpoint-load"

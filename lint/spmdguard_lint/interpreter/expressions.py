@@ -310,8 +310,7 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
     ]
     if not any(isinstance(v, ast.FormattedValue) for v in node.values):
         return constant(text_of(node))
-    value = expression("format", parts)
-    return retaint(value, frozenset(t for t in value.taint if t.kind != "time"))
+    return expression("format", parts)
 
 
 def _starred(frame: Frame, node: ast.Starred) -> Value:

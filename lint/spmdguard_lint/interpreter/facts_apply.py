@@ -216,6 +216,7 @@ def _emit_op(
         for which in fact.invariant
         if (value := argument(which, args, kwargs)) is not None
     )
+    op.paths = tuple(value for which in fact.paths if (value := argument(which, args, kwargs)) is not None)
     first = args[:1] if fact.kind == "point-to-point" else args[:2]
     given = (*first, *(kwargs[name] for name in _TENSORS if name in kwargs))
     op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))

@@ -7,7 +7,6 @@ import ast
 from ..facts import lookup as facts
 from ..facts.build import LOCAL_METRIC, METRIC
 from ..traces.nodes import Fallible, Jump, Loop, Op
-from ..values.shares import is_even_share
 from ..values.value import (
     NO_TAINT,
     NONE,
@@ -22,12 +21,13 @@ from ..values.value import (
     union,
 )
 from .comparisons import fold
-from .contents import asked, condition_of, is_container, items_now, whole, with_length
+from .contents import condition_of, items_now, whole, with_length
 from .expressions import text_of
 from .facts_values import dtype_given
 from .following import hide_handed
 from .frame import Frame
-from .kinds import BY_CONTENT, DRAWN, is_subclass, structural
+from .iterating import ENDLESS, endless_iterator, islice, length_of, next_item, range_trip, same_length
+from .kinds import BY_CONTENT, is_subclass, structural
 from .protocols import special
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
 
@@ -35,7 +35,7 @@ _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"
 _SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map"})
 _PURE_EVALUABLE = frozenset({"min", "max", "sum", "len", "range", "abs"})
 _CONSUMING = frozenset(
-    {"list", "tuple", "set", "sorted", "sum", "min", "max", "any", "all", "dict", "frozenset", "next"}
+    {"list", "tuple", "set", "sorted", "sum", "min", "max", "any", "all", "dict", "frozenset"}
 )
 _PLACEMENT = frozenset({"device", "dtype", "device_type", "pin_memory", "non_blocking"})
 _TEXT = frozenset(
@@ -139,6 +139,8 @@ def call_builtin(
     frame: Frame, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """A built-in function."""
+    if name == "next" and args:
+        return next_item(frame, args, node)
     if args and args[0].tag == "generator" and name in _CONSUMING:
         from .loops import consume
 
@@ -157,17 +159,17 @@ def call_builtin(
         ):
             frame.out.append(Fallible(frame.place(node), text_of(node), False, own=True))
         return _convert(name, whole(frame, args[0]))
-    named = {"len": "__len__", "next": "__next__", "iter": "__iter__"}.get(name)
+    named = {"len": "__len__", "iter": "__iter__"}.get(name)
     own = special(frame, args[0], named, [], node) if named is not None and args else None
     if own is not None:
         return own
     if name == "len" and len(args) == 1:
-        return _length(frame, args[0])
+        return length_of(frame, args[0])
     if name in _SAME_LENGTH:
-        return _same_length(frame, name, args, node)
+        return same_length(frame, name, args, node)
     if name == "range":
         value = expression("range", args)
-        return retaint(value, value.taint, _range_trip(args, value.taint))
+        return retaint(value, value.taint, range_trip(args, value.taint))
     if name == "issubclass" and len(args) == 2:
         known = is_subclass(args[0], args[1])
         if known is not None:
@@ -191,12 +193,6 @@ def call_builtin(
         from .facts_apply import apply_fact
 
         return apply_fact(frame, fact, name, None, args, kwargs, node)
-    if name in ("next",) and args:
-        from .containers import element_of
-
-        first = with_length(frame, args[0])
-        item = element_of(frame, first, node)
-        return item if not first.trip else retaint(item, union(item.taint, first.trip), item.trip)
     if name == "setattr" and len(args) == 3 and is_const(args[1]) and isinstance(args[1].data[0], str):
         from .assignment import set_attribute
 
@@ -239,48 +235,6 @@ def _convert(name: str, value: Value) -> Value:
         condition, then, orelse = value.data
         return choice(condition, _convert(name, then), _convert(name, orelse))
     return fold(expression(name, (value,)))
-
-
-def _range_trip(args: list[Value], taint: Taints) -> Taints:
-    if not taint or not 0 < len(args) <= 3:
-        return taint
-    start, stop, step = [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3]
-    return NO_TAINT if is_even_share(start, stop, step) else taint
-
-
-def _length(frame: Frame, value: Value) -> Value:
-    if value.tag == "tuple":
-        return constant(len(value.data))
-    if is_container(frame, value):
-        return asked(frame, value, "length")
-    result = expression("len", (value,))
-    if value.tag == "ite":
-        from .containers import trip_taint
-
-        parts = [part.trip if part.trip is not None else trip_taint(part) for part in value.data[1:]]
-        return retaint(result, union(value.data[0].taint, *parts))
-    if value.trip is not None:
-        return retaint(result, value.trip)
-    if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][0] in DRAWN:
-        return retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
-    return result
-
-
-def _same_length(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value:
-    from .containers import copy_container
-
-    if name in ("list", "tuple", "sorted") and args:
-        copied = copy_container(frame, args[0], name, node)
-        if copied is not None:
-            return copied
-    sources = [with_length(frame, arg) for arg in (args[1:] if name == "map" else args)]
-    value = expression(name, args)
-    taint = value.taint
-    if name == "sorted":
-        taint = frozenset(t for t in taint if t.kind != "order")
-    trips = [s.trip for s in sources if s.trip is not None]
-    trip = union(*trips) if trips else None
-    return retaint(value, taint, trip)
 
 
 def call_unknown_method(
@@ -471,6 +425,8 @@ _SPECIAL = {
     "tqdm.autonotebook.tqdm": _progress,
     "tqdm.std.tqdm": _progress,
     "rich.progress.track": _progress,
+    "itertools.islice": islice,
+    **dict.fromkeys(ENDLESS, endless_iterator),
     "functools.partial": _partial,
     "functools.wraps": _same_function,
     "os.environ.get": _environ_get,

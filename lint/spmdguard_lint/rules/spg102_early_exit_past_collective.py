@@ -100,7 +100,8 @@ HELP = "let every rank come to the collective, or agree on the exit first (`sync
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Exits under a condition on the rank, on this rank's own data, or on a caught exception."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        message = (
-            f"{leaving(divergence)} {where(divergence)}, while the other ranks go on to {awaited(divergence)}"
-        )
+        left = f"{leaving(divergence)} {where(divergence)}"
+        if divergence.form == "next":
+            left = f"`{divergence.condition_text}` comes to the end of this rank's own items"
+        message = f"{left}, while the other ranks go on to {awaited(divergence)}"
         yield from_divergence(RULE, divergence, message, HELP)

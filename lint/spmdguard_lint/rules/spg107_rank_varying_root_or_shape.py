@@ -61,14 +61,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..model import Certainty, Finding
+from ..model import Finding
 from ..traces.divergence import group_key, variance
 from ..traces.nodes import Branch, Op
-from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
+from ..values.evaluate import Valuation, evaluate
 from .registry import rule
 from .support_dtypes import unequal_dtypes
 from .support_shapes import unequal
-from .support_trees import WORLDS, Path, Step, every_node, finding_at, members_of, reaching, steps
+from .support_trees import Path, Step, finding_at, members_of, reaching, steps
+from .support_varying import varies
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -80,7 +81,6 @@ HELP = "every rank must name the same root and the same operator: a constant, or
 SIZES = "share the sizes first and pad to the largest, or gather objects"
 DTYPES = "convert to one dtype on every rank before the call"
 GLOBAL = "translate it with `dist.get_global_rank(group, rank)`, or pass it as `group_src` or `group_dst`"
-_KINDS = ("rank", "group-rank", "time", "random", "order", "data", "filesystem")
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -181,41 +181,3 @@ def _judge(step: Step, op: Op) -> Iterable[Finding]:
             RULE, op, message, HELP, certainty=certainty, taints=variance(value.taint)[:2], calls=step.calls
         )
         return
-
-
-def varies(value: Value, path: Path, *, subgroup: bool = False) -> Certainty | None:
-    """Whether ranks that reach the end of a path have different values; None where they agree."""
-    taints = [t for t in variance(value.taint) if t.kind in _KINDS and t.certainty != "possible"]
-    if not taints:
-        return None
-    if not rank_dependent(value):
-        return None if subgroup else "likely"
-    if subgroup and value.tag != "rank":
-        return None
-    if _by_roles(path):
-        return None
-    unknown = False
-    for world, local in WORLDS:
-        seen = set()
-        for rank in range(world):
-            at = Valuation(rank, world, local)
-            if not reaching(path, at):
-                continue
-            result = evaluate(value, at)
-            if result is UNKNOWN:
-                unknown = True
-            else:
-                seen.add(repr(result))
-        if len(seen) > 1:
-            return "definite"
-    return "likely" if unknown and not subgroup and not any(t.kind == "group-rank" for t in taints) else None
-
-
-def _by_roles(path: Path) -> bool:
-    """Whether the other arm of some branch around makes a collective call too: the ranks' roles differ there."""
-    for node, part in path:
-        if isinstance(node, Branch) and not rank_dependent(node.condition):
-            other = node.orelse if part == "then" else node.then
-            if any(isinstance(inner, Op) and inner.kind == "collective" for inner in every_node(other)):
-                return True
-    return False

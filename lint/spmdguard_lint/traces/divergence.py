@@ -213,16 +213,16 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         operation=op or skipped,
         implicit=bool(op is not None and op.implicit),
         regions=candidate.k.regions,
-        caught=shape == "exit" and jump is not None and _caught(jump, candidate.k),
+        caught=shape == "exit" and jump is not None and _caught(jump, candidate.k, node.form),
     )
 
 
-def _caught(jump: Jump, k: Continuation) -> bool:
-    """Whether a handler catches what a jump raises, and goes on to further operations."""
+def _caught(jump: Jump, k: Continuation, form: str) -> bool:
+    """Whether a handler catches what a jump raises, and goes on to further operations (or to the end of a loop)."""
     if jump.kind != "raise":
         return False
     name = raised_by(jump)
-    return k.caught(name) and k.raises(name) not in (END, ABORT)
+    return k.caught(name) and (form == "next" or k.raises(name) not in (END, ABORT))
 
 
 def _leaves_alone(terms: Terms, candidate: Candidate, else_jump: Jump | None) -> bool:

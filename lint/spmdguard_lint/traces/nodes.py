@@ -35,8 +35,8 @@ class Op(Node):
 
     ``kind`` is "collective", "lifecycle", "point-to-point" or "request" (a flag that asks the trainer for
     something that all ranks do); all but "point-to-point" count in a trace. ``tensors`` are the expressions that
-    its first arguments are made of. ``implicit`` says that the call hides the collective (a DDP forward,
-    ``backward()``).
+    its first arguments are made of, ``paths`` the names under which every rank writes its part. ``implicit`` says
+    that the call hides the collective (a DDP forward, ``backward()``).
     """
 
     __slots__ = (
@@ -47,6 +47,7 @@ class Op(Node):
         "invariant",
         "kind",
         "name",
+        "paths",
         "root",
         "tensors",
         "text",
@@ -73,6 +74,7 @@ class Op(Node):
         self.root = root
         self.handle = False
         self.invariant: tuple[Value, ...] = ()
+        self.paths: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
         self.certainty = certainty
 

@@ -1,0 +1,187 @@
+"""Iterators and lengths: how many items there are, and which rank comes to the end of them first.
+
+Terminology: an iterator *runs dry* where ``next`` has nothing to give; an *endless* generator never does. Where ranks
+may have another number of items, ``next`` is a branch: on one side it raises, or gives the default.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, subtrees
+from ..values.shares import is_even_share
+from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
+from .containers import element_of, trip_taint
+from .contents import asked, is_container, with_length
+from .expressions import text_of
+from .frame import Frame
+from .kinds import DRAWN
+from .protocols import special
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
+
+ENDLESS = ("itertools.count", "itertools.cycle", "itertools.repeat")
+FORM = "next"  # of the branch that an iterator's end makes
+
+
+def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
+    """``next(iterator)``, which raises on the ranks whose iterator has run dry, or gives the default there."""
+    own = special(frame, args[0], "__next__", [], node)
+    if own is not None:
+        return own
+    source = with_length(frame, args[0])
+    why = runs_dry(frame, source, node)
+    if source.tag == "generator":
+        source = symbol(("consumed", frame.place(node)), source.taint)
+    item = element_of(frame, source, node)
+    if not why or frame.state is None:
+        return item
+    dry = symbol(("dry", frame.place(node), args[0].key), why)
+    if len(args) > 1:
+        return choice(dry, args[1], item)
+    if not any("StopIteration" in name for name, _ in frame.handled):  # there it has just begun anew
+        _raise_where_dry(frame, dry, node)
+    return item
+
+
+def _raise_where_dry(frame: Frame, dry: Value, node: ast.AST) -> None:
+    from .statements import branch
+
+    text = text_of(node)
+
+    def stop() -> None:
+        frame.record_raise("StopIteration")
+        frame.out.append(Jump(frame.place(node), "raise", text, "StopIteration", NONE))
+        frame.state = None
+
+    branch(frame, node, dry, stop, lambda: None, FORM, text)
+
+
+def runs_dry(frame: Frame, source: Value, node: ast.AST) -> Taints:
+    """Why ranks may have another number of items in an iterator."""
+    if source.tag == "generator":
+        return _yields_vary(frame, source, node)
+    if source.tag == "expr" and source.trip is None and source.data[0] in ("iter", "enumerate", "reversed"):
+        return union(*(runs_dry(frame, operand, node) for operand in source.data[1]))
+    return trip_taint(source)
+
+
+def _yields_vary(frame: Frame, generator: Value, node: ast.AST) -> Taints:
+    """Why a project generator may yield more often on one rank than on another."""
+    from .loops import consume
+
+    info = generator.data[0]
+    if endless(info) or frame.state is None:
+        return NO_TAINT
+    before = frame.state.copy()
+    with frame.collecting() as nodes:
+        consume(frame, node, generator, lambda _value: None, text_of(node))
+    frame.state = before
+    return _around_yields(nodes)
+
+
+def _around_yields(nodes: Tree) -> Taints:
+    """Why what stands around the yields of a tree differs: rounds of loops, and arms of which one alone yields."""
+    found = NO_TAINT
+    for node in nodes:
+        inside = [child for child in subtrees(node) if _holds_yield(child)]
+        if isinstance(node, Loop) and inside:
+            found = union(found, node.trip)
+        elif isinstance(node, Branch) and len(inside) == 1:
+            found = union(found, node.condition.taint)
+        found = union(found, *(_around_yields(child) for child in inside))
+    return found
+
+
+def _holds_yield(nodes: Tree) -> bool:
+    return any(
+        isinstance(node, Yielded) or any(_holds_yield(child) for child in subtrees(node)) for node in nodes
+    )
+
+
+def endless(info: FunctionInfo) -> bool:
+    """Whether a generator ends on no rank: it loops without a condition, and nothing leaves the loop."""
+    return any(
+        isinstance(statement, ast.While)
+        and isinstance(statement.test, ast.Constant)
+        and bool(statement.test.value)
+        and not any(_leaves(inner) for inner in statement.body)
+        for statement in info.body
+    )
+
+
+def _leaves(node: ast.AST, *, inner: bool = False) -> bool:
+    """Whether a statement of a loop may leave it; the breaks of inner loops do not."""
+    if isinstance(node, (ast.Return, ast.Raise)) or (isinstance(node, ast.Break) and not inner):
+        return True
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        return False
+    inner = inner or isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+    return any(_leaves(child, inner=inner) for child in ast.iter_child_nodes(node))
+
+
+def islice(frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    """``itertools.islice(items, n)``: as many as asked for, where there are as many."""
+    value = expression(f"call:{qualname}", args)
+    if not args:
+        return value
+    counted = union(*(bound.taint for bound in args[1:]))
+    source = args[0]
+    never_ends = source.tag == "generator" and endless(source.data[0])
+    trip = NO_TAINT if never_ends else trip_taint(with_length(frame, source))
+    return retaint(value, value.taint, union(counted, trip))
+
+
+def endless_iterator(
+    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """``itertools.cycle(items)`` and the like: no rank comes to an end of it."""
+    value = expression(f"call:{qualname}", [*args, *kwargs.values()])
+    return retaint(value, value.taint, NO_TAINT)
+
+
+def range_trip(args: list[Value], taint: Taints) -> Taints:
+    """Why a range may have another length."""
+    if not taint or not 0 < len(args) <= 3:
+        return taint
+    start, stop, step = [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3]
+    return NO_TAINT if is_even_share(start, stop, step) else taint
+
+
+def length_of(frame: Frame, value: Value) -> Value:
+    """``len(value)``."""
+    if value.tag == "tuple":
+        return constant(len(value.data))
+    if is_container(frame, value):
+        return asked(frame, value, "length")
+    result = expression("len", (value,))
+    if value.tag == "ite":
+        from .containers import trip_taint
+
+        parts = [part.trip if part.trip is not None else trip_taint(part) for part in value.data[1:]]
+        return retaint(result, union(value.data[0].taint, *parts))
+    if value.trip is not None:
+        return retaint(result, value.trip)
+    if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][0] in DRAWN:
+        return retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
+    return result
+
+
+def same_length(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value:
+    """``list``, ``zip``, ``enumerate`` and the like: as many items as they get."""
+    from .containers import copy_container
+
+    if name in ("list", "tuple", "sorted") and args:
+        copied = copy_container(frame, args[0], name, node)
+        if copied is not None:
+            return copied
+    sources = [with_length(frame, arg) for arg in (args[1:] if name == "map" else args)]
+    value = expression(name, args)
+    taint = value.taint
+    if name == "sorted":
+        taint = frozenset(t for t in taint if t.kind != "order")
+    trips = [s.trip for s in sources if s.trip is not None]
+    trip = union(*trips) if trips else None
+    return retaint(value, taint, trip)

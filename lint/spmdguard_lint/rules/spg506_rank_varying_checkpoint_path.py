@@ -1,0 +1,160 @@
+"""
+# rank-varying-checkpoint-path (SPG506)
+
+## What it does
+Finds checkpoints that every rank writes a part of, under a name that each rank makes for itself: from its own loss, its
+clock, a random number, or its rank.
+
+## Why is this bad
+The parts belong in one folder. Ranks whose clocks stand on two sides of a second, or whose losses round differently,
+write into two folders, and neither holds a whole checkpoint. Nothing fails until somebody loads it.
+
+## Example
+```python
+import time
+
+import deepspeed
+
+
+def save(model, config, out):
+    engine, *_ = deepspeed.initialize(model=model, config=config)
+    engine.save_checkpoint(out, tag=time.strftime("%H-%M-%S"))
+```
+
+## Use instead
+A name that all ranks compute alike, from the step for instance, or one that rank 0 has chosen for all:
+
+```python
+import time
+
+import deepspeed
+import torch.distributed as dist
+
+
+def save(model, config, out):
+    engine, *_ = deepspeed.initialize(model=model, config=config)
+    names = [time.strftime("%H-%M-%S")]
+    dist.broadcast_object_list(names, src=0)
+    engine.save_checkpoint(out, tag=names[0])
+```
+
+## Known limits
+Nothing in the code proves that the names differ in a run; hence the certainty `likely`. Of files that ranks
+write on their own those are judged whose name holds the rank, in a folder that is named by the clock or at
+random. Saves in which the library shares the path of rank 0 (Lightning, Composer) are left alone. So are
+`output_dir` and the like in a trainer's arguments.
+
+## Fix safety
+No fix: only the author knows what to name a checkpoint by.
+
+## References
+- [torch.distributed.checkpoint.save](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..traces.divergence import group_key, variance
+from ..traces.files import RANKS, Access, appends, in_open_file
+from ..traces.nodes import Call, Op
+from ..traces.pieces import folders, made_of
+from ..traces.where import calls_of
+from .registry import rule
+from .support import source_text
+from .support_events import finding, reading
+from .support_trees import Step, finding_at, steps
+from .support_varying import varies
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis, Root
+    from ..model import Finding
+    from ..values.value import Taint, Value
+
+RULE = rule(
+    code="SPG506", name="rank-varying-checkpoint-path", severity="error", status="stable", page=__doc__
+)
+HELP = "name it by what all ranks know alike (the step), or broadcast the name from rank 0"
+_KINDS = ("rank", "time", "random", "environment", "filesystem", "data")
+_OWN_FOLDERS = ("mkdtemp", "mktemp", "TemporaryDirectory")
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Names of collective saves, and folders of files that each rank writes."""
+    for root in analysis.roots:
+        if "checkpoint-save" in root.contents.events:
+            for step in steps(root.tree):
+                if isinstance(step.node, Op) and step.node.paths:
+                    yield from _collective(step, step.node)
+    for root in reading(analysis):
+        if root.contents.events & {"write", "open"} and root.contents.ops:
+            yield from _each_its_own(root)
+
+
+def _collective(step: Step, op: Op) -> Iterator[Finding]:
+    """A save of all ranks whose name each rank makes for itself."""
+    for value in op.paths:
+        named = made_of(value)
+        told = _telling(named)
+        if told and varies(named, step.path, subgroup=group_key(op) is not None, kinds=_KINDS) is not None:
+            message = f"each rank makes the name for itself under which `{op.text}` saves its part"
+            yield finding_at(RULE, op, message, HELP, taints=told[:2], calls=step.calls)
+            return
+
+
+def _telling(value: Value) -> tuple[Taint, ...]:
+    """Why ranks may have another name, as far as that counts: what they see of a shared folder is the same."""
+    return tuple(
+        taint
+        for taint in variance(value.taint)
+        if taint.kind in _KINDS
+        and (taint.kind != "filesystem" or any(word in taint.text for word in _OWN_FOLDERS))
+        and taint.certainty != "possible"
+    )
+
+
+def _each_its_own(root: Root) -> Iterator[Finding]:
+    """Files that every rank writes under its rank, in a folder named by its clock or at random; one for each place."""
+    done: set[tuple[Call, ...]] = set()
+    for access in root.accesses:
+        calls = calls_of(access.where)
+        told = _folder_varies(access)
+        if told and calls not in done:
+            done.add(calls)
+            yield finding(
+                RULE,
+                access.node,
+                f"each rank names the folder for itself in which `{access.node.text}` puts its part",
+                HELP,
+                where=access.where,
+                steps=[(taint.place, source_text(taint)) for taint in told[:2]],
+            )
+
+
+def _folder_varies(access: Access) -> tuple[Taint, ...]:
+    node = access.node
+    if (
+        access.kind == "write"
+        and len(access.ranks) == len(RANKS)
+        and not (appends(node) or in_open_file(node))
+    ):
+        for value in access.values:
+            told = _split_folder(value)
+            if told:
+                return told
+    return ()
+
+
+def _split_folder(value: Value) -> tuple[Taint, ...]:
+    """Why the folder of a file that is named after the rank differs; empty where it does not, or has to."""
+    before, name = folders(value)
+    if not any(taint.kind == "rank" for part in name for taint in part.taint):
+        return ()
+    for part in before:
+        if any(taint.kind in ("rank", "group-rank") for taint in part.taint):
+            return ()
+        told = tuple(t for t in variance(part.taint) if t.kind in ("time", "random"))
+        if told:
+            return told
+    return ()
