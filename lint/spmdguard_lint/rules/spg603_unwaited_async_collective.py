@@ -3,7 +3,8 @@
 
 ## What it does
 Finds asynchronous operations whose handle is never waited for, handles that are overwritten before the
-wait, and buffers that are used between the start and the wait.
+wait, and buffers that are used between the start and the wait. So it does with asynchronous checkpoints, of which
+the last one is often forgotten: the one before is waited for when the next begins, and no next one comes.
 
 ## Why is this bad
 `async_op=True`, `isend` and `irecv` only start the operation. Until `wait()` has returned, the receiving
@@ -60,6 +61,7 @@ from ..model import Finding
 from ..traces.nodes import Op
 from ..values.value import Place
 from .registry import rule
+from .support_futures import ASYNC_SAVE, left_at_the_end
 from .support_handles import dropped, handing_on
 from .support_trees import finding_at, steps
 
@@ -67,10 +69,11 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
 
 RULE = rule(code="SPG603", name="unwaited-async-collective", severity="error", status="stable", page=__doc__)
+LAST = "call `result()` on its future when the training ends: it waits, and raises what went wrong"
 HELP = "keep the handle and call `wait()` on it before the buffer is used and before the function ends"
-_ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv"})
+_ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv", ASYNC_SAVE})
 _SENDS = frozenset({"isend"})
-_NO_BUFFER = frozenset({"barrier", "batch_isend_irecv"})
+_NO_BUFFER = frozenset({"barrier", "batch_isend_irecv", ASYNC_SAVE})
 _METADATA = frozenset({"shape", "dtype", "device", "size", "numel", "dim", "ndim", "stride", "is_cuda"})
 Starts = dict[tuple[int, int, int, int], Op]
 
@@ -91,6 +94,11 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             left = {k: op for k, op in starts.items() if not any(k[0] in r for r in ends)}
             yield from _in_scope(tree, left)
             yield from _handed_on(tree, left)
+    for root in analysis.entry_roots():
+        if ASYNC_SAVE in root.contents.ops and not (root.exceeded or root.truncated):
+            for step, op in left_at_the_end(root.tree):
+                message = f"nothing waits for the last `{op.text}` before the process group is destroyed"
+                yield finding_at(RULE, op, message, LAST, calls=step.calls)
 
 
 def _handed_on(tree: ast.AST, starts: Starts) -> Iterator[Finding]:

@@ -195,3 +195,105 @@ def test_handles_handed_on_and_dropped() -> None:
         """,
         "SPG603",
     )
+
+
+def test_last_asynchronous_save() -> None:
+    """The future of the last save is asked for by nobody before the group is destroyed; a dropped one never."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.distributed import checkpoint
+        from torch.distributed.checkpoint.state_dict_saver import async_save
+
+        def local(steps, state):
+            dist.init_process_group()
+            future = None
+            for step in range(steps):
+                if future is not None:
+                    future.result()
+                future = async_save(state, checkpoint_id=f"out/{step}")  # SPG603
+            dist.barrier()
+            dist.destroy_process_group()
+
+        class Saver:
+            def __init__(self):
+                self.running = None
+
+            def finalize(self):
+                if self.running is not None:
+                    self.running.result()
+
+            def save(self, state, step):
+                self.finalize()
+                self.running = checkpoint.async_save(state, checkpoint_id=f"out/{step}")  # SPG603
+
+        def held(steps, state):
+            dist.init_process_group()
+            saver = Saver()
+            for step in range(steps):
+                saver.save(state, step)
+            dist.destroy_process_group()
+
+        def dropped(state):
+            async_save(state, checkpoint_id="out")  # SPG603
+        """,
+        "SPG603",
+    )
+
+
+def test_last_asynchronous_save_is_asked_for() -> None:
+    """A result, a wait of the saver's own, futures in a list; a save that another function ends."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        class Saver:
+            def __init__(self):
+                self.running = None
+
+            def finalize(self):
+                if self.running is not None:
+                    self.running.result()
+
+            def save(self, state, step):
+                self.finalize()
+                self.running = dcp.async_save(state, checkpoint_id=f"out/{step}")
+
+        def held(steps, state):
+            dist.init_process_group()
+            saver = Saver()
+            for step in range(steps):
+                saver.save(state, step)
+            saver.finalize()
+            dist.destroy_process_group()
+
+        def local(steps, state):
+            dist.init_process_group()
+            future = None
+            for step in range(steps):
+                if future is not None:
+                    future.result()
+                future = dcp.async_save(state, checkpoint_id=f"out/{step}")
+            if future:
+                future.result()
+            dist.destroy_process_group()
+
+        def many(steps, state):
+            dist.init_process_group()
+            futures = [dcp.async_save(state, checkpoint_id=f"out/{step}") for step in range(steps)]
+            for future in futures:
+                future.result()
+            dist.destroy_process_group()
+
+        def each_in_turn(steps, state):
+            for step in range(steps):
+                future = dcp.async_save(state, checkpoint_id=f"out/{step}")
+                future.result()
+            dist.destroy_process_group()
+
+        def started(state):
+            return dcp.async_save(state, checkpoint_id="out")
+        """,
+        "SPG603",
+    )
