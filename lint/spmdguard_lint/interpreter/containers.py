@@ -27,7 +27,7 @@ from ..values.value import (
 from .contents import touch
 from .frame import Frame
 from .protocols import special
-from .selection import is_mask, picked, picks
+from .selection import is_mask, picked, picks, placed
 
 REST = "*"
 
@@ -194,7 +194,7 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
         return fields[name]
     rest = fields.get(REST)
     if name is not None and rest is not None:
-        return rest
+        return placed(receiver, rest)
     if frame.machine.objects.info(receiver).kind == "list" and len({v.key for v in fields.values()}) == 1:
         (same,) = {v.key: v for v in fields.values()}.values()
         if is_const(same):

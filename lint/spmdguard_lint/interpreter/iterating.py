@@ -36,14 +36,27 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
     if source.tag == "generator":
         source = symbol(("consumed", frame.place(node)), source.taint)
     item = element_of(frame, source, node)
+    if source.trip:
+        item = retaint(item, union(item.taint, source.trip), item.trip)
     if not why or frame.state is None:
         return item
     dry = symbol(("dry", frame.place(node), args[0].key), why)
     if len(args) > 1:
         return choice(dry, args[1], item)
-    if not any("StopIteration" in name for name, _ in frame.handled):  # there it has just begun anew
+    begun_anew = any("StopIteration" in name for name, _ in frame.handled)
+    if not begun_anew and _somebody_catches(frame, "StopIteration"):
         _raise_where_dry(frame, dry, node)
     return item
+
+
+def _somebody_catches(frame: Frame, name: str) -> bool:
+    """Whether a handler around counts on an exception: others may take it for one that never comes."""
+    here: Frame | None = frame
+    while here is not None:
+        if any(watch.catches(name) for watch in here.watchers):
+            return True
+        here = here.caller
+    return False
 
 
 def _raise_where_dry(frame: Frame, dry: Value, node: ast.AST) -> None:

@@ -77,3 +77,9 @@ def _is_given(value: Value) -> bool:
         elif current.tag not in ("const", "ext"):
             return False
     return False
+
+
+def placed(items: Value, item: Value) -> Value:
+    """An item at a place of a list: which one it is varies with the rank where the rank has chosen the items."""
+    which = frozenset(t for t in items.trip or NO_TAINT if t.kind in ("rank", "group-rank"))
+    return retaint(item, union(item.taint, which), item.trip) if which else item

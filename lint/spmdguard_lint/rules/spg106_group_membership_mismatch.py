@@ -59,7 +59,7 @@ from ..traces.nodes import Branch, Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
 from .registry import rule
 from .support import from_divergence, operation_text
-from .support_claims import NEW_GROUP, claimed, members_part, where
+from .support_claims import NEW_GROUP, RANK_KINDS, claimed, members_part, where
 from .support_trees import WORLDS, Path, finding_at, reaching, steps
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from ..values.value import Value
 
 RULE = rule(code="SPG106", name="group-membership-mismatch", severity="error", status="stable", page=__doc__)
+_OWN = (*RANK_KINDS, "random", "environment", "time")
 MAKE = "make the group on every rank, in the same order, and use it only where the rank is a member"
 OTHERS = "call it on the group of the ranks that reach it"
 CALL = "let every member of the group make the call"
@@ -134,8 +135,10 @@ def _unequal_groups(analysis: Analysis) -> Iterable[Finding]:
             if not isinstance(op, Op) or op.name not in NEW_GROUP:
                 continue
             for value in op.invariant:
-                if rank_dependent(value) and _overlap(value, step.path):
-                    message = f"`{op.text}` makes another group on each rank: its ranks depend on the rank"
+                telling = [t for t in variance(value.taint) if t.kind in _OWN and t.certainty != "possible"]
+                if (telling or rank_dependent(value)) and _overlap(value, step.path):
+                    reason = "the rank" if not telling or telling[0].kind in RANK_KINDS else "this process alone"
+                    message = f"`{op.text}` makes another group on each rank: its ranks depend on {reason}"
                     yield finding_at(
                         RULE,
                         op,

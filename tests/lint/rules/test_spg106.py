@@ -185,3 +185,119 @@ def test_groups_of_others() -> None:
         """,
         "SPG106",
     )
+
+
+def test_groups_of_own_ranks() -> None:
+    """Each rank makes the group of its own ranks only: by arithmetic, a search, a table, its host, or chance."""
+    assert agree(
+        """
+        import random
+        import socket
+
+        import torch.distributed as dist
+
+        def helper(rank):
+            start = rank // 2 * 2
+            return dist.new_group(list(range(start, start + 2)))  # SPG106
+
+        def use1():
+            g = helper(dist.get_rank())
+            dist.barrier(g)
+
+        def comp():
+            rank, world = dist.get_rank(), dist.get_world_size()
+            return dist.new_group([r for r in range(world) if r % 2 == rank % 2])  # SPG106
+
+        def search(order):
+            me = dist.get_rank()
+            for pair in order:
+                if me in pair:
+                    return dist.new_group(pair)  # SPG106
+
+        def search2(order):
+            me = dist.get_rank()
+            mine = next(pair for pair in order if me in pair)
+            return dist.new_group(mine)  # SPG106
+
+        def search3(order):
+            me = dist.get_rank()
+            mine = [pair for pair in order if me in pair][0]
+            return dist.new_group(mine)  # SPG106
+
+        def table(groups):
+            return dist.new_group(groups[dist.get_rank()])  # SPG106
+
+        def table2():
+            mine = {0: [0, 1], 1: [0, 1], 2: [2, 3], 3: [2, 3]}[dist.get_rank()]
+            return dist.new_group(mine)  # SPG106
+
+        def neighbours():
+            me, world = dist.get_rank(), dist.get_world_size()
+            left = (me - 1) % world
+            return dist.new_group(sorted({left, me}))  # SPG106
+
+        class Pairs:
+            def __init__(self, size):
+                self.rank = dist.get_rank()
+                self.size = size
+            def members(self):
+                first = self.rank - self.rank % self.size
+                return [first + i for i in range(self.size)]
+            def make(self):
+                return dist.new_group(ranks=self.members())  # SPG106
+
+        def hosts(names):
+            mine = [r for r, n in enumerate(names) if n == socket.gethostname()]
+            return dist.new_group(mine)  # SPG106
+
+        def drawn():
+            return dist.new_group(random.sample(range(8), 4))  # SPG106
+        """,
+        "SPG106",
+    )
+
+
+def test_groups_that_all_make() -> None:
+    """All groups in the same order, by ranks that all know; members alone where they may; a group of one."""
+    assert agree(
+        """
+        import random
+        import socket
+
+        import torch.distributed as dist
+
+        def ok(order, size):
+            me = dist.get_rank()
+            mine = None
+            for start in range(0, len(order), size):
+                members = sorted(order[start:start + size])
+                group = dist.new_group(members)
+                if me in members:
+                    mine = group
+            return mine
+
+        def ok_local(rank):
+            return dist.new_group([rank // 2 * 2, rank // 2 * 2 + 1], use_local_synchronization=True)
+
+        def ok_seeded():
+            rng = random.Random(7)
+            order = list(range(8))
+            rng.shuffle(order)
+            return dist.new_group(order[:4])
+
+        def ok_all(hosts):
+            names = [None] * dist.get_world_size()
+            dist.all_gather_object(names, socket.gethostname())
+            mine = None
+            for name in sorted(set(names)):
+                ranks = [r for r, n in enumerate(names) if n == name]
+                group = dist.new_group(ranks)
+                if name == socket.gethostname():
+                    mine = group
+            return mine
+
+        def ok_alone():
+            return dist.new_group([dist.get_rank()])
+        """,
+        "SPG106",
+    )
