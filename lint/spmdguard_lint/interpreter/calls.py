@@ -291,6 +291,10 @@ def _call_wrapped(
         frame.state = join(frame.state, before, condition)
         frame.out.append(Branch(frame.place(node), condition, nodes, [], "decorator", text))
         return choice(condition, result, NONE)
+    if kind == "cached":
+        from .caches import call_cached
+
+        return call_cached(frame, inner, args, kwargs, node, spread)
     if kind == "contextmanager":
         return Value(
             "manager", (inner, tuple(args), tuple(sorted(kwargs.items()))), key=("manager", frame.place(node))

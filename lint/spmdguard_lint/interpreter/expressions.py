@@ -27,6 +27,7 @@ from ..values.value import (
     symbol,
     union,
 )
+from .caches import fills, own_key
 from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_condition, strengthen
 from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
 from .frame import Frame
@@ -225,7 +226,10 @@ def _compare_whole(frame: Frame, operator: str, left: Value, right: Value, node:
     is_dict = is_container(frame, right) and frame.machine.objects.info(right).kind == "dict"
     if is_dict and operator in ("in", "not in"):
         label = (operator, left.key, right.data[0], version(frame, right).key)
-        return symbol(label, union(existence(left.taint), structure(frame, right)))
+        why = existence(left.taint)
+        if left.taint and isinstance(node, ast.Compare) and fills(frame, node.comparators[0], node.left):
+            why = own_key(left)
+        return symbol(label, union(why, structure(frame, right)))
     result = compare(operator, items_now(frame, left), items_now(frame, right))
     return retaint(result, existence(result.taint)) if asks and result.taint else result
 

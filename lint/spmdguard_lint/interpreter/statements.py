@@ -9,6 +9,7 @@ from typing import Any
 from ..traces.nodes import Branch, Jump, Tree
 from ..values.value import NONE, Value, is_const, negate, retaint, symbol
 from .assignment import assign, augmented
+from .caches import fills
 from .comparisons import existence
 from .contents import whole
 from .expressions import evaluate, text_of, truthiness
@@ -98,7 +99,7 @@ def branch(
 
 def _if(frame: Frame, node: ast.If) -> None:
     condition = truthiness(frame, node.test)
-    if condition.taint and _asks_for_entry(node):
+    if condition.taint and _asks_for_entry(frame, node):
         condition = retaint(condition, existence(condition.taint), condition.trip)
     if is_main_guard(frame, node.test):
         execute_block(frame, node.body)
@@ -114,7 +115,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     )
 
 
-def _asks_for_entry(node: ast.If) -> bool:
+def _asks_for_entry(frame: Frame, node: ast.If) -> bool:
     """``if key in mapping: ... mapping[key]``: a question about which entries there are, and not about contents."""
     test = node.test
     if (
@@ -124,6 +125,8 @@ def _asks_for_entry(node: ast.If) -> bool:
     ):
         return False
     mapping, key = text_of(test.comparators[0]), text_of(test.left)
+    if fills(frame, test.comparators[0], test.left):
+        return False
     return any(
         isinstance(part, ast.Subscript) and text_of(part.value) == mapping and text_of(part.slice) == key
         for statement in (*node.body, *node.orelse)

@@ -137,7 +137,9 @@ def _unequal_groups(analysis: Analysis) -> Iterable[Finding]:
             for value in op.invariant:
                 telling = [t for t in variance(value.taint) if t.kind in _OWN and t.certainty != "possible"]
                 if (telling or rank_dependent(value)) and _overlap(value, step.path):
-                    reason = "the rank" if not telling or telling[0].kind in RANK_KINDS else "this process alone"
+                    reason = (
+                        "the rank" if not telling or telling[0].kind in RANK_KINDS else "this process alone"
+                    )
                     message = f"`{op.text}` makes another group on each rank: its ranks depend on {reason}"
                     yield finding_at(
                         RULE,

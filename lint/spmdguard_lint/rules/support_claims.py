@@ -193,6 +193,8 @@ def decided(divergence: Divergence, reason: str) -> str:
         )
     if divergence.shape == "trip":
         return f"the number of rounds of `{condition}` depends on {reason}; each calls `{divergence.text}`"
+    if divergence.form == "cache":
+        return f"`{divergence.text}` runs only where the result of `{condition}` is not kept yet: its key is {reason}"
     if divergence.shape == "order":
         return f"`{condition}` depends on {reason}, and its two arms call different collectives"
     return f"`{divergence.text}` runs only {where(divergence)}, which depends on {reason}"
