@@ -93,7 +93,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             ends = _synchronised(tree)
             left = {k: op for k, op in starts.items() if not any(k[0] in r for r in ends)}
             yield from _in_scope(tree, left)
-            yield from _handed_on(tree, left)
+            yield from _handed_on(tree, {k: op for k, op in left.items() if op.name != ASYNC_SAVE})
     for root in analysis.entry_roots():
         if ASYNC_SAVE in root.contents.ops and not (root.exceeded or root.truncated):
             for step, op in left_at_the_end(root.tree):

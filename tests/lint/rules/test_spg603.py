@@ -294,6 +294,17 @@ def test_last_asynchronous_save_is_asked_for() -> None:
 
         def started(state):
             return dcp.async_save(state, checkpoint_id="out")
+
+        def either(state, wait):
+            running = None
+            if wait:
+                running = dcp.save(state, checkpoint_id="out")
+            else:
+                running = dcp.async_save(state, checkpoint_id="out")
+            return running
+
+        def at_once(state):
+            either(state, wait=True)
         """,
         "SPG603",
     )
