@@ -169,7 +169,13 @@ FUNCTIONS: dict[str, Fact] = {
     "os.fork": varying("environment", event="fork"),
 }
 
-_RNG = TypeFacts(other=_DRAW_OBJECT, methods={"seed": Fact(event="seed-generator")})
+_RNG = TypeFacts(
+    other=_DRAW_OBJECT,
+    methods={
+        "seed": Fact(event="seed-generator"),
+        "shuffle": varying("random", event="draw-object", outputs=(Arg(0, "x"),)),
+    },
+)
 _POOL = TypeFacts(
     methods={
         "apply": _THREAD,

@@ -19,6 +19,7 @@ from .containers import (
 )
 from .contents import is_container, structure, touch, version, whole, with_length
 from .frame import Frame
+from .orders import CHANGING, reordered
 
 _ADDING = frozenset({"append", "add", "appendleft", "insert"})
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard"})
@@ -53,8 +54,9 @@ def call_container_method(
         return NONE
     if name == "sort" and frame.state is not None:
         frame.state.heap[receiver.data[0]] = {key: ordered(item) for key, item in fields.items()}
-    if name in ("sort", "reverse"):
+    if name in CHANGING:
         _forget_places(frame, receiver)
+        reordered(frame, receiver, name, args, kwargs, node)
         return NONE
     return expression(f"call:{name}", [whole(frame, receiver), *(whole(frame, arg) for arg in args)])
 

@@ -398,6 +398,7 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
         extra = union(*(o.taint for o in operands[1:])) if len(operands) > 1 else NO_TAINT
         if operator == "sorted":
             return ordered(item)
+        extra = union(extra, frozenset(t for t in value.taint if t.kind == "order"))
         return retaint(item, union(item.taint, extra), item.trip) if extra else item
     if operator == "call:tqdm.tqdm" and operands:
         return element_of(frame, operands[0], node)

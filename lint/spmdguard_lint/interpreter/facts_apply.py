@@ -26,6 +26,7 @@ from .expressions import text_of
 from .facts_values import argument, dtype_given, main_predicate, seed, varying_value
 from .frame import Frame
 from .limits import note_told
+from .orders import order_at
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
@@ -111,7 +112,7 @@ def apply_fact(
     if fact.op is not None and (fact.buffers or fact.outputs):
         note_told(frame, args, kwargs, place, fact.op)
     if frame.state is not None:
-        _write_buffers(frame, fact, args, kwargs, node, result)
+        _write_buffers(frame, fact, name, args, kwargs, node, result)
     return result
 
 
@@ -229,7 +230,13 @@ def argument_keyword(kwargs: dict[str, Value], name: str) -> Value | None:
 
 
 def _write_buffers(
-    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST, result: Value
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    result: Value,
 ) -> None:
     for which in fact.buffers:
         value = argument(which, args, kwargs)
@@ -241,6 +248,9 @@ def _write_buffers(
             taint = frozenset({Taint("data", frame.place(node), text_of(node), "likely")})
             if fact.event.startswith("draw-"):
                 taint = result.taint
+            if name.endswith(".shuffle") and taint:
+                taint = union(taint, order_at(frame, node))
+                value = retaint(value, value.taint, value.trip or NO_TAINT)
             overwrite(frame, value, argument_node(which, node), taint, node)
 
 

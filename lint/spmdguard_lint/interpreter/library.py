@@ -28,6 +28,7 @@ from .following import hide_handed
 from .frame import Frame
 from .iterating import ENDLESS, endless_iterator, islice, length_of, next_item, range_trip, same_length
 from .kinds import BY_CONTENT, is_subclass, structural
+from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
 
@@ -166,7 +167,12 @@ def call_builtin(
     if name == "len" and len(args) == 1:
         return length_of(frame, args[0])
     if name in _SAME_LENGTH:
-        return same_length(frame, name, args, node)
+        result = same_length(frame, name, args, node)
+        return (
+            sorted_list(frame, result, args[0], kwargs, node)
+            if name == "sorted" and kwargs and args
+            else result
+        )
     if name == "range":
         value = expression("range", args)
         return retaint(value, value.taint, range_trip(args, value.taint))
@@ -262,6 +268,8 @@ def call_unknown_method(
         return call_value(frame, bound_method(frame, nearby, instance), args, kwargs, node)
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
     hide_handed(frame, args, kwargs, node)
+    if name in CHANGING:
+        reordered(frame, receiver, name, args, kwargs, node)
     given = [*args, *kwargs.values()]
     result = equal_share(expression(f"call:{name}", [receiver, *wholes(frame, given)]), given)
     if name in ("items", "keys", "values", "copy"):

@@ -28,6 +28,7 @@ from .contents import is_container, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
 from .limits import is_limited
+from .orders import as_long, order_of
 from .protocols import fields_taint, iterator_of, special
 from .state import State, join, same, widen
 from .statements import execute_block
@@ -54,7 +55,8 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         _for_over_generator(frame, node, iterated)
         return
     item: list[Value] = []
-    trip = trip_taint(iterated)
+    order = order_of(frame, iterated)
+    trip = trip_of(frame, iterated, order)
     if iterated.tag == "obj" and not is_container(frame, iterated):
         trip = union(trip, fields_taint(frame, iterated))
 
@@ -83,13 +85,23 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         _count(iterated),
     )
     if item and frame.out and isinstance(frame.out[-1], Loop) and frame.out[-1].place == frame.place(node):
-        frame.out[-1].order = order_taint(item[0])
+        frame.out[-1].order = (*sorted(order), *order_taint(item[0]))
 
 
 def order_taint(item: Value) -> tuple[Taint, ...]:
     """Why the items of a loop may come in another order on each rank."""
     parts = item.data if item.tag == "tuple" else (item,)
     return tuple(sorted({t for part in parts for t in part.taint if t.kind == "order"}))
+
+
+def trip_of(frame: Frame, iterated: Value, order: Taints) -> Taints:
+    """Why ranks run a loop a different number of times; what only orders the items is no reason."""
+    if as_long(frame, iterated):
+        return union(*(part.trip or NO_TAINT for part in iterated.data[1:]))
+    if not order:
+        return trip_taint(iterated)
+    reasons = {(t.place, t.text) for t in order}
+    return frozenset(t for t in trip_taint(iterated) if (t.place, t.text) not in reasons)
 
 
 def _count(iterated: Value) -> Value | None:
@@ -409,7 +421,9 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
         comprehension = node.generators[position]
         iterated = with_length(frame, evaluate(frame, comprehension.iter))
         iterated = iterator_of(frame, iterated, comprehension.iter)
-        trip.append(trip_taint(iterated))
+        own = order_of(frame, iterated)
+        rounds = trip_of(frame, iterated, own)
+        trip.append(rounds)
         item = element_of(frame, iterated, comprehension.iter)
         with frame.collecting() as nodes:
             assign(frame, comprehension.target, item)
@@ -427,12 +441,12 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
                 frame.place(node),
                 nodes,
                 [],
-                trip_taint(iterated),
+                rounds,
                 "comprehension",
                 f"for {text_of(comprehension.target)} in {text_of(comprehension.iter)}",
                 iterated=iterated,
             )
-            loop.order = order_taint(item)
+            loop.order = (*sorted(own), *order_taint(item))
             frame.out.append(loop)
 
     level(0)

@@ -79,7 +79,8 @@ def join(
         return merged
 
     return State(
-        _merge_names(first.variables, second.variables, merge), _merge_heaps(first.heap, second.heap, merge)
+        _merge_names(first.variables, second.variables, merge),
+        _merge_heaps(first.heap, second.heap, merge, condition.taint),
     )
 
 
@@ -96,7 +97,10 @@ def _merge_names(
 
 
 def _merge_heaps(
-    first: dict[Hashable, Fields], second: dict[Hashable, Fields], merge: Callable[[Value, Value], Value]
+    first: dict[Hashable, Fields],
+    second: dict[Hashable, Fields],
+    merge: Callable[[Value, Value], Value],
+    why: Taints,
 ) -> dict[Hashable, Fields]:
     result = dict(first)
     for object_id, fields in differing(first, second):
@@ -105,12 +109,22 @@ def _merge_heaps(
             before = before_change(object_id)
             result[object_id] = fields if before is None else _merge_names(before, fields, merge)
         else:
-            result[object_id] = _merge_names(other, fields, merge)
+            merged = _merge_names(other, fields, merge)
+            result[object_id] = _filled(object_id, other, fields, merged, why)
     for object_id in filterfalse(second.__contains__, first):
         before = before_change(object_id)
         if before is not None:
             result[object_id] = _merge_names(first[object_id], before, merge)
     return result
+
+
+def _filled(object_id: Hashable, first: Fields, second: Fields, merged: Fields, why: Taints) -> Fields:
+    """The items of a dict that two arms have filled in another order, each as its own ranks see them."""
+    order = frozenset(t._replace(kind="order") for t in why if t.kind in ("rank", "group-rank", "random"))
+    is_dict = isinstance(object_id, tuple) and object_id[0] == "dict"
+    if not is_dict or not order or list(first) == list(second) or first.keys() != second.keys():
+        return merged
+    return {name: retaint(value, union(value.taint, order), value.trip) for name, value in merged.items()}
 
 
 def differing(first: dict[_K, _V], second: dict[_K, _V]) -> Iterator[tuple[_K, _V]]:

@@ -2,8 +2,8 @@
 # unordered-collective-iteration (SPG403)
 
 ## What it does
-Finds loops over a set (or in the order in which things finish) that call collectives, and branches on
-such an order.
+Finds loops that call collectives for items in an order of each rank's own: over a set, in the order in which things
+finish, over a list that the rank decides to reverse, rotate, sort or shuffle; and branches on such an order.
 
 ## Why is this bad
 The order of a set of strings differs between processes: Python salts their hashes anew in each. Rank 0
@@ -36,7 +36,8 @@ def share(model, skip):
 ## Known limits
 Sets of whole numbers are the same everywhere and are no findings, where the analysis can tell that they
 are numbers. A dict keeps the order in which it was filled; where that was the order of a set, it is seen
-only for dict comprehensions. `set.pop()` is not looked at.
+only for dict comprehensions. `set.pop()` is not looked at. Items of a list that are taken by a computed index
+(`items[(i + rank) % n]`) are not followed.
 
 ## Fix safety
 `sorted(...)` around the set is safe for literal sets of strings or of numbers. For other sets it is unsafe: items that
@@ -73,6 +74,7 @@ RULE = rule(
     fix="safe",
 )
 HELP = "iterate in an order that all ranks share: `sorted(...)` around the set"
+SHARED = "take the items in an order that all ranks share"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -92,7 +94,10 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 f"and calls `{op.text}` for each"
             )
             marks = [("loop", node), *(("set", Node(t.place)) for t in node.order[:1] if t.text == OF_A_SET)]
-            yield finding_at(RULE, op, message, HELP, taints=node.order[:1], calls=step.calls, marks=marks)
+            help_text = HELP if node.order[0].text == OF_A_SET else SHARED
+            yield finding_at(
+                RULE, op, message, help_text, taints=node.order[:1], calls=step.calls, marks=marks
+            )
     for divergence in claimed(analysis.divergences, RULE.code):
         yield from_divergence(
             RULE, divergence, decided(divergence, "an order that differs between ranks"), HELP

@@ -61,6 +61,186 @@ def test_unordered_items() -> None:
     )
 
 
+def test_lists_in_an_order_of_their_own() -> None:
+    """Reversed, rotated, sorted and shuffled by the rank, in place, in a choice, and in an object's field."""
+    assert agree(
+        """
+        import random
+        from collections import deque
+
+        import torch
+        import torch.distributed as dist
+
+        def reversed_in_place(table):
+            queue = list(table.values())
+            if dist.get_rank() % 2:
+                queue.reverse()
+            for tensor in queue:
+                dist.all_reduce(tensor)  # SPG403
+
+        def chosen(tensors):
+            order = tensors[::-1] if dist.get_rank() % 2 else tensors
+            for tensor in order:
+                dist.all_reduce(tensor)  # SPG403
+
+        def reversed_anew(tensors):
+            order = list(range(len(tensors)))
+            if dist.get_rank():
+                order = list(reversed(order))
+            for position, index in enumerate(order):
+                dist.all_reduce(tensors[index])  # SPG403
+
+        def rotated(tensors):
+            rank = dist.get_rank()
+            for tensor in tensors[rank:] + tensors[:rank]:
+                dist.all_reduce(tensor)  # SPG403
+
+        def turned(tensors):
+            queue = deque(tensors)
+            queue.rotate(dist.get_rank())
+            for tensor in queue:
+                dist.all_reduce(tensor)  # SPG403
+
+        def sorted_by_rank(table):
+            for name in sorted(table, reverse=dist.get_rank() == 0):
+                dist.all_reduce(table[name])  # SPG403
+
+        def by_key(tensors):
+            rank = dist.get_rank()
+            tensors.sort(key=lambda tensor: (tensor.numel() + rank) % 3)
+            for tensor in tensors:
+                dist.all_reduce(tensor)  # SPG403
+
+        def shuffled(tensors):
+            random.shuffle(tensors)
+            for tensor in tensors:
+                dist.all_reduce(tensor)  # SPG403
+
+        def own_generator(tensors):
+            generator = random.Random(dist.get_rank())
+            generator.shuffle(tensors)
+            for tensor in tensors:
+                dist.all_reduce(tensor)  # SPG403
+
+        def drawn(tensors):
+            for index in torch.randperm(len(tensors)):
+                dist.all_reduce(tensors[index])  # SPG403
+
+        def written(weight, bias):
+            for tensor in [weight, bias] if dist.get_rank() == 0 else [bias, weight]:
+                dist.all_reduce(tensor)  # SPG403
+
+        def filled(weight, bias):
+            table = {}
+            if dist.get_rank() == 0:
+                table["weight"] = weight
+                table["bias"] = bias
+            else:
+                table["bias"] = bias
+                table["weight"] = weight
+            for name, tensor in table.items():
+                dist.all_reduce(tensor)  # SPG403
+
+        class Buckets:
+            def __init__(self, params):
+                self.buckets = [p for p in params]
+                if dist.get_rank() % 2 == 1:
+                    self.buckets.reverse()
+
+            def sync(self):
+                return [dist.all_reduce(bucket) for bucket in self.buckets]  # SPG403
+
+        def use(params):
+            Buckets(params).sync()
+        """,
+        *ORDER,
+    )
+
+
+def test_lists_in_one_order() -> None:
+    """Reversed on every rank, by the world size, sorted again, shuffled with one seed, and local work by rank."""
+    assert agree(
+        """
+        import random
+
+        import torch
+        import torch.distributed as dist
+
+        def everywhere(table):
+            queue = list(table.values())
+            if dist.get_world_size() % 2:
+                queue.reverse()
+            for tensor in queue:
+                dist.all_reduce(tensor)
+
+        def sorted_again(names, table):
+            if dist.get_rank() % 2:
+                names.reverse()
+            for name in sorted(names):
+                dist.all_reduce(table[name])
+
+        def sorted_in_place(names, table):
+            names = list(names)
+            if dist.get_rank() % 2:
+                names.reverse()
+            names.sort()
+            for name in names:
+                dist.all_reduce(table[name])
+
+        def one_key(tensors):
+            tensors.sort(key=lambda tensor: tensor.numel(), reverse=True)
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+
+        def one_seed(tensors):
+            generator = random.Random(0)
+            generator.shuffle(tensors)
+            for tensor in tensors:
+                dist.all_reduce(tensor)
+
+        def seeded(tensors, epoch):
+            generator = torch.Generator()
+            generator.manual_seed(epoch)
+            for index in torch.randperm(len(tensors), generator=generator):
+                dist.all_reduce(tensors[index])
+
+        def local(names, x):
+            if dist.get_rank() == 0:
+                names.reverse()
+            for name in names:
+                print(name)
+            dist.all_reduce(x)
+
+        def same_items(weight, bias):
+            for tensor in [weight, bias] if dist.get_rank() == 0 else [weight, bias]:
+                dist.all_reduce(tensor)
+
+        def peers(x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            ranks = list(range(world))
+            for peer in ranks[rank:] + ranks[:rank]:
+                print(peer)
+            dist.all_reduce(x)
+        """,
+        *ORDER,
+    )
+
+
+def test_known_miss_computed_index() -> None:
+    """Items that are taken by an index with the rank in it are not followed."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def computed(tensors):
+            rank = dist.get_rank()
+            for index in range(len(tensors)):
+                dist.all_reduce(tensors[(index + rank) % len(tensors)])
+        """,
+        *ORDER,
+    )
+
+
 def test_ordered_items_are_silent() -> None:
     """Sorted sets, whole numbers, dicts and lists, and loops without a collective."""
     assert agree(
