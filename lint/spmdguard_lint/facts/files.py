@@ -24,6 +24,7 @@ _TRACKER_END = local("tracker-end")
 PATH = "pathlib.Path"
 FILE = "io.TextIOWrapper"
 _PATH_RESULT = Fact(returns=PATH)
+_SAME_PATH = Fact(result="receiver", returns=PATH)
 
 FUNCTIONS: dict[str, Fact] = {
     "open": local("open", returns=FILE),
@@ -202,9 +203,9 @@ TYPES: dict[str, TypeFacts] = {
             "with_suffix": _PATH_RESULT,
             "with_name": _PATH_RESULT,
             "with_stem": _PATH_RESULT,
-            "resolve": _PATH_RESULT,
-            "absolute": _PATH_RESULT,
-            "expanduser": _PATH_RESULT,
+            "resolve": _SAME_PATH,
+            "absolute": _SAME_PATH,
+            "expanduser": _SAME_PATH,
             "relative_to": _PATH_RESULT,
             "cwd": _PATH_RESULT,
             "home": _PATH_RESULT,
