@@ -94,6 +94,9 @@ MARKERS: tuple[bytes, ...] = (
     b"torchtitan",
     b"detectron2.utils",
     b"ray.train",
+    b"torchrun",
+    b'"accelerate", "launch"',
+    b"accelerate launch",
     b"multihost_utils",
     b"metric_learning.utils",
 )

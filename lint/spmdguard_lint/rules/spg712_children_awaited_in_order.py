@@ -1,0 +1,180 @@
+"""
+# children-awaited-in-order (SPG712)
+
+## What it does
+Finds launchers of one's own that start the ranks of a job as child processes and wait for them one after another.
+
+## Why is this bad
+When a rank dies, the others wait for it in their next collective. A launcher that waits for the first child learns
+nothing of the third: the first one does not end, because the third is gone. The job stands still until the timeout
+of the process group, and holds its devices all that time.
+
+## Example
+```python
+import os
+import subprocess
+
+
+def launch(size, command):
+    children = []
+    for rank in range(size):
+        env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(size))
+        children.append(subprocess.Popen(command, env=env))
+    for child in children:
+        child.wait()
+```
+
+## Use instead
+Look at all of them, and end the others as soon as one has failed:
+
+```python
+import os
+import subprocess
+import time
+
+
+def launch(size, command):
+    children = []
+    for rank in range(size):
+        env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(size))
+        children.append(subprocess.Popen(command, env=env))
+    while any(child.poll() is None for child in children):
+        if any(child.poll() for child in children):
+            for child in children:
+                child.terminate()
+        time.sleep(0.5)
+    return max(child.wait() for child in children)
+```
+
+or let `torchrun` do it.
+
+## Known limits
+Children are known for ranks where the file writes `RANK` and `WORLD_SIZE` for them, or gives each a `--node-rank`.
+Workers of `multiprocessing` that are joined in order are not reported.
+
+## Fix safety
+No fix.
+
+## References
+- https://github.com/pytorch/pytorch/issues/41067
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from spmdguard_lint.rules.registry import rule
+
+from ..traces.nodes import Node
+from ..values.value import Place
+from .support_events import finding
+from .support_launches import Function, called, functions_of, own_nodes
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+
+RULE = rule(
+    code="SPG712", name="children-awaited-in-order", severity="warning", status="stable", page=__doc__
+)
+HELP = "poll all of them, and end the others as soon as one has failed"
+_RANK = re.compile(
+    rb"""["'](?:RANK|LOCAL_RANK|SLURM_PROCID)["']|\b(?:RANK|LOCAL_RANK)=|--node[-_]rank|--machine[-_]rank"""
+)
+_WORLD = re.compile(rb"""["']WORLD_SIZE["']|\bWORLD_SIZE=|--nnodes|--num[-_]machines""")
+_WATCHES = re.compile(rb"SIGCHLD|os\.waitpid\(-1|os\.wait\(\)|asyncio|as_completed|pidfd|sentinel")
+_ENDS = frozenset({"terminate", "kill", "send_signal", "killpg"})
+_LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.GeneratorExp, ast.SetComp)
+Scope = Function | ast.Module
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Report loops over the ranks' processes that wait for each in turn."""
+    for module in analysis.project.relevant_modules():
+        content = module.source.content
+        if b"Popen" not in content or not _RANK.search(content) or not _WORLD.search(content):
+            continue
+        if _WATCHES.search(content) or not _starts_several(module.tree):
+            continue
+        for scope in functions_of(module):
+            for wait, loop in _waits(scope):
+                place = Place(
+                    module.filename,
+                    wait.lineno,
+                    wait.col_offset,
+                    wait.end_lineno or wait.lineno,
+                    wait.end_col_offset or wait.col_offset,
+                )
+                message = (
+                    f"`{ast.unparse(wait)}` waits for each rank in turn: a later one that dies is not noticed"
+                )
+                looped = Place(module.filename, loop.lineno, loop.col_offset, loop.lineno, loop.col_offset)
+                yield finding(
+                    RULE, Node(place), message, HELP, steps=[(looped, "the processes are gone through here")]
+                )
+
+
+def _starts_several(tree: ast.Module) -> bool:
+    """Whether processes are started in a loop, or by a function that a loop calls."""
+    makers = {"Popen"}
+    for node in ast.walk(tree):
+        if isinstance(node, Function) and any(
+            called(n) == "Popen" for n in ast.walk(node) if isinstance(n, ast.Call)
+        ):
+            makers.add(node.name)
+    loops = (node for node in ast.walk(tree) if isinstance(node, _LOOPS))
+    return any(called(n) in makers for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call))
+
+
+def _waits(scope: Scope) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
+    """The waits for each process of a loop in turn, in a function that has neither polled nor ended them before."""
+    looked = min(
+        (n.lineno for n in own_nodes(scope) if isinstance(n, ast.Call) and _sees_all(n, scope)), default=None
+    )
+    for loop in own_nodes(scope):
+        if not isinstance(loop, _LOOPS):
+            continue
+        names = set(_targets(loop))
+        body: list[ast.AST] = list(loop.body) if isinstance(loop, (ast.For, ast.AsyncFor)) else [loop.elt]
+        for node in (inner for part in body for inner in ast.walk(part)):
+            if isinstance(node, ast.Call) and called(node) in ("wait", "communicate") and not _bounded(node):
+                owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+                if (
+                    isinstance(owner, ast.Name)
+                    and owner.id in names
+                    and (looked is None or looked > node.lineno)
+                ):
+                    yield node, loop
+                    break
+
+
+def _sees_all(call: ast.Call, scope: Scope) -> bool:
+    """Whether a call ends processes, or polls them in a loop that goes on until all have ended."""
+    if called(call) in _ENDS:
+        return True
+    if called(call) not in ("poll", "wait"):
+        return False
+    return any(
+        isinstance(node, ast.While) and any(inner is call for inner in ast.walk(node))
+        for node in own_nodes(scope)
+    )
+
+
+def _targets(loop: ast.For | ast.AsyncFor | ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Iterator[str]:
+    """The variables of a loop."""
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        targets = [loop.target]
+    else:
+        targets = [generator.target for generator in loop.generators]
+    for target in targets:
+        yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+
+
+def _bounded(call: ast.Call) -> bool:
+    """Whether a wait has a timeout."""
+    return any(keyword.arg == "timeout" for keyword in call.keywords) or (
+        called(call) == "wait" and bool(call.args)
+    )

@@ -1,0 +1,127 @@
+"""SPG712: a launcher that waits for its ranks one after another."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.lint.rules.marked import agree
+
+CODE = "SPG712"
+START = """
+import os, subprocess, sys, time
+
+def start(size, command):
+    children = []
+    for rank in range(size):
+        env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(size))
+        children.append(subprocess.Popen(command, env=env))
+    return children
+"""
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        """
+        def main(size, command):
+            for child in start(size, command):
+                child.wait()  # SPG712
+        """,
+        """
+        def main(size, command):
+            codes = [child.wait() for child in start(size, command)]  # SPG712
+            sys.exit(max(codes))
+        """,
+        """
+        class Launcher:
+            def launch(self, size, command):
+                self.children = start(size, command)
+
+            def stop(self):
+                for child in self.children:
+                    if child.poll() is None:
+                        child.terminate()
+
+            def wait(self):
+                for rank, child in enumerate(self.children):
+                    code = child.wait()  # SPG712
+                    if code:
+                        self.stop()
+                        return code
+                return 0
+        """,
+        """
+        def main(size, command):
+            for child in start(size, command):
+                out, _ = child.communicate()  # SPG712
+                print(out)
+        """,
+    ],
+)
+def test_ranks_that_are_waited_for_in_order(wait: str) -> None:
+    """A loop, a comprehension, a class that ends the others too late, output that is read to its end."""
+    assert agree(START + textwrap.dedent(wait), CODE)
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        """
+        def main(size, command):
+            children = start(size, command)
+            while any(child.poll() is None for child in children):
+                time.sleep(1)
+            for child in children:
+                child.wait()
+        """,
+        """
+        def stop(children):
+            for child in children:
+                child.terminate()
+            for child in children:
+                child.wait()
+        """,
+        """
+        def main(size, command):
+            for child in start(size, command):
+                child.wait(timeout=60)
+        """,
+        """
+        def main(size, command):
+            children = start(size, command)
+            children[0].wait()
+        """,
+    ],
+)
+def test_ranks_that_are_looked_at_together_or_ended(wait: str) -> None:
+    """Polled until all have ended, ended before, a wait with a limit, a wait for the first one alone."""
+    assert agree(START + textwrap.dedent(wait), CODE)
+
+
+def test_other_children() -> None:
+    """Processes that are no ranks of one job; workers that multiprocessing joins are a known limit."""
+    assert agree(
+        """
+        import subprocess
+        import torch.distributed as dist
+        from multiprocessing import Process
+
+        def convert(files):
+            children = [subprocess.Popen(["convert", file]) for file in files]
+            for child in children:
+                child.wait()
+
+        def work(rank, size):
+            dist.init_process_group("gloo", rank=rank, world_size=size)
+
+        def main(size):
+            workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        """,
+        CODE,
+    )
