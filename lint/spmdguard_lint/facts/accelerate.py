@@ -12,9 +12,11 @@ from .build import (
     MODULE,
     PURE,
     RANK,
+    SHARDS,
     UNIFORM,
     WORLD_SIZE,
     agreed,
+    choosing,
     exchanged,
     lifecycle,
     local,
@@ -64,6 +66,8 @@ _WHOLE_GROUP: dict[str, Fact] = {
     "print": PURE,
 }
 
+_SKIP = Fact(result="arg0", trips=Arg(1, "num_batches"))
+
 FUNCTIONS: dict[str, Fact] = {
     ACCELERATOR: lifecycle("init_process_group", None, "init", returns=ACCELERATOR),
     STATE: lifecycle("init_process_group", None, "init", returns=STATE),
@@ -96,7 +100,7 @@ FUNCTIONS: dict[str, Fact] = {
     "accelerate.utils.find_executable_batch_size": Fact(wraps="decorator", event="oom-retry"),
     "accelerate.notebook_launcher": Fact(wraps="spawn", event="spawn"),
     "accelerate.debug_launcher": Fact(wraps="spawn", event="spawn"),
-    "accelerate.skip_first_batches": Fact(result="arg0"),
+    "accelerate.skip_first_batches": _SKIP,
     "accelerate.tracking.on_main_process": MAIN_DECORATOR,
     "accelerate.logging.get_logger": Fact(returns="accelerate.logging.MultiProcessAdapter"),
 }
@@ -117,7 +121,7 @@ TYPES: dict[str, TypeFacts] = {
             "gather_for_metrics": agreed("all_gather"),
             "reduce": agreed("all_reduce"),
             "pad_across_processes": exchanged("pad_across_processes"),
-            "clip_grad_norm_": agreed("clip_grad_norm_", certainty="possible"),
+            "clip_grad_norm_": agreed("clip_grad_norm_", certainty="possible", sure_if_told=SHARDS),
             "clip_grad_value_": PURE,
             "unwrap_model": Fact(result="arg0", returns=MODULE, event="unwrap"),
             "get_state_dict": exchanged("accelerate.get_state_dict", certainty="likely"),
@@ -139,7 +143,7 @@ TYPES: dict[str, TypeFacts] = {
             "join_uneven_inputs": exchanged("Join", wraps="context", event="join"),
             "autocast": Fact(wraps="context"),
             "profile": Fact(wraps="context"),
-            "skip_first_batches": Fact(result="arg0"),
+            "skip_first_batches": _SKIP,
             "free_memory": PURE,
             "register_for_checkpointing": PURE,
         },
@@ -151,6 +155,7 @@ TYPES: dict[str, TypeFacts] = {
             "mixed_precision": UNIFORM,
             "optimizer_step_was_skipped": varying("data", certainty="possible"),
             "state": Fact(returns="accelerate.state.AcceleratorState"),
+            "gradient_state": Fact(returns="accelerate.state.GradientState"),
             "tensor_parallel_rank": varying("group-rank"),
             "pipeline_parallel_rank": varying("group-rank"),
             "context_parallel_rank": varying("group-rank"),
@@ -169,7 +174,8 @@ TYPES: dict[str, TypeFacts] = {
     ),
     "accelerate.state.AcceleratorState": TypeFacts(bases=(STATE,)),
     "accelerate.state.GradientState": TypeFacts(
-        attributes={"end_of_dataloader": UNIFORM, "sync_gradients": UNIFORM, "remainder": UNIFORM}
+        methods={"_set_sync_gradients": choosing("sync_gradients")},
+        attributes={"end_of_dataloader": UNIFORM, "sync_gradients": UNIFORM, "remainder": UNIFORM},
     ),
     # what ``prepare`` returns for an argument: a wrapped module, loader or optimizer
     PREPARED: TypeFacts(

@@ -31,6 +31,10 @@ BARRIER = Fact(op="barrier", kind="collective", result="uniform", event="barrier
 MAIN_DECORATOR = Fact(wraps="decorator", main_only="main")
 
 
+# in the text of a project whose parameters are sharded by settings of Accelerate, Fabric or a launcher
+SHARDS = r"FullyShardedDataParallelPlugin|fsdp_plugin|FSDPStrategy|strategy\s*=\s*[\"']fsdp|FULL_SHARD"
+
+
 def agreed(op: str, group: Arg | None = None, *buffers: Arg, **more: Any) -> Fact:
     """A collective after which the result and ``buffers`` are the same on every rank of the group."""
     return Fact(op=op, kind="collective", group=group, buffers=buffers, result="uniform", **more)
@@ -54,6 +58,11 @@ def paired(op: str, group: Arg | None = None, *outputs: Arg, **more: Any) -> Fac
     if outputs:
         more.update(result="varying", varying="data")
     return Fact(op=op, kind="point-to-point", group=group, outputs=outputs, **more)
+
+
+def choosing(name: str, index: int = 0) -> Fact:
+    """A call by which each rank says whether its backward pass communicates."""
+    return Fact(event="sync-choice", invariant=(Arg(index, name),))
 
 
 def local(event: str = "", **more: Any) -> Fact:

@@ -38,6 +38,7 @@ EVENTS: dict[str, str] = {
     "split": "each rank gets its share of the input",
     "join": "uneven inputs are allowed in the body",
     "no-sync": "backward does not communicate in the body",
+    "sync-choice": "says whether the backward pass, or the step, communicates",
     "reduce-boolean": "agrees on a flag",
     # modules
     "wrap-module": "makes forward and backward of a module collective",

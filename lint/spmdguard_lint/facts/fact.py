@@ -67,10 +67,12 @@ class Fact:
         FSDP, ``fully_shard``, tensor parallel, ZeRO-3, DTensor (for ``clip_grad_norm_`` and the like).
     ``during``: communicates only while a function of one of these names runs (a hook of the framework).
     ``told``: communicates only if this pattern stands somewhere in the text of the project.
+    ``sure_if_told``: a fact that is merely possible is likely where this pattern stands in the text of the project.
     ``outputs``: arguments written in place with rank-varying data (``recv``'s tensor, ``scatter``'s output).
     ``retypes``: argument whose object becomes of type ``returns`` in place (``fully_shard``'s module).
     ``items``: canonical type names of the items of a returned tuple; "" where unknown.
     ``callee``: where that function stands, if it is not the first argument.
+    ``trips``: the argument that decides how often a loop over the result runs (batches to skip).
     ``parts``: facts on the items of a returned tuple, where they differ: ``(rank, world_size)``.
     """
 
@@ -97,10 +99,12 @@ class Fact:
     when_sharded: bool = False
     during: frozenset[str] = frozenset()
     told: str = ""
+    sure_if_told: str = ""
     outputs: tuple[Arg, ...] = ()
     retypes: Arg | None = None
     items: tuple[str, ...] = ()
     parts: tuple[Fact, ...] = ()
+    trips: Arg | None = None
     callee: Arg | None = None
 
 

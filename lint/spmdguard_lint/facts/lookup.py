@@ -190,6 +190,11 @@ def subclass_attribute(base_types: Iterable[str], attr: str) -> Fact | None:
     return next((fact for base in base_types if (fact := attribute(base, attr)) is not None), None)
 
 
+def is_failure_hook(base_types: Iterable[str], method_name: str) -> bool:
+    """Whether a library calls a method of such a class on a rank where an exception ends the run."""
+    return method_name in conventions.FAILURE_HOOKS and hook_parameters(base_types, method_name) is not None
+
+
 def hook_parameters(base_types: Iterable[str], method_name: str) -> tuple[str, ...] | None:
     """Types of the parameters (receiver not counted) of a method that the library calls; None: no hook."""
     for base in base_types:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .build import MODULE, agreed, exchanged, lifecycle, paired
+from .build import MODULE, agreed, choosing, exchanged, lifecycle, paired
 from .fact import Arg, Fact, TypeFacts
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -114,7 +114,8 @@ TYPES: dict[str, TypeFacts] = {
             "forward": _FORWARD_FSDP,
             "unshard": exchanged("unshard", async_handle=True),
             "reshard": Fact(),
-            "set_requires_gradient_sync": Fact(),
+            "set_requires_gradient_sync": choosing("requires_gradient_sync"),
+            "set_requires_all_reduce": choosing("requires_all_reduce"),
         },
         call=_FORWARD_FSDP,
         sharded=True,

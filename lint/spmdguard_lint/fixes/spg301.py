@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ..model import Finding
+from ..model import Finding, Site
 from .agreeing import agree_on_exit
 from .blocks import step_from
 from .imports import import_name
+from .marks import mark
 from .registry import Proposal
 from .rewrite import Rewrite
 from .script import Script, Step
@@ -20,11 +21,13 @@ _LOOPS = (cst.For, cst.While)
 
 def fix(finding: Finding, script: Script) -> Proposal | None:
     """Unsafe: it adds a collective to every round."""
-    loop = script.loop_at(finding.site)
+    site = mark(finding, "loop")
+    loop = script.loop_at(site or finding.site)
     if loop is None:
-        return agree_on_exit(finding, script, in_training_only=False)
+        return None if site else agree_on_exit(finding, script, in_training_only=False)
     rewrite = Rewrite(script)
-    if not end_step(rewrite, loop):
+    thrown_away = site is not None and site != finding.site
+    if not (use_verdict(rewrite, loop, finding.site) if thrown_away else end_step(rewrite, loop)):
         return None
     return Proposal("unsafe", "agree on a stop at the end of each step", rewrite.code())
 
@@ -34,13 +37,33 @@ def end_step(rewrite: Rewrite, loop: Loop) -> bool:
     name = import_name(rewrite, "spmdguard", "sync_should_stop")
     if name is None or not isinstance(loop.body, cst.IndentedBlock):
         return False
-    leave = "if {}():\n    break\n"
     last = loop.body.body[-1]
     if isinstance(last, cst.SimpleStatementLine) and isinstance(
         last.body[-1], (cst.Return, cst.Break, cst.Continue, cst.Raise)
     ):
         return False
-    rewrite.after(last, step_from(rewrite.script, leave.format(name)))
+    rewrite.after(last, step_from(rewrite.script, f"if {name}():\n    break\n"))
+    return leave_outer(rewrite, loop)
+
+
+def use_verdict(rewrite: Rewrite, loop: Loop, site: Site) -> bool:
+    """Leave a loop by the agreement that is a statement of its own at the end of its body."""
+    step = rewrite.script.step_at(site)
+    if not isinstance(loop.body, cst.IndentedBlock) or step is not loop.body.body[-1]:
+        return False
+    if not isinstance(step, cst.SimpleStatementLine) or len(step.body) != 1:
+        return False
+    only = step.body[0]
+    if not isinstance(only, cst.Expr):
+        return False
+    condition = rewrite.script.code(only.value)
+    rewrite.replace(step, step_from(rewrite.script, f"if {condition}:\n    break\n"))
+    return leave_outer(rewrite, loop)
+
+
+def leave_outer(rewrite: Rewrite, loop: Loop) -> bool:
+    """Leave the loops around one by the reason that all ranks have."""
+    leave = "if {}():\n    break\n"
     for step in around(rewrite.script, loop):
         reason = import_name(rewrite, "spmdguard", "stop_reason")
         if reason is None:

@@ -74,6 +74,8 @@ def apply_fact(
     if fact.event in ("enter-context", "exit-stack-callback") and args:
         return _on_exit_stack(frame, fact.event, args, kwargs, node)
     event = Event(place, fact.event, text, tuple(args), call=name, receiver=receiver, keywords=kwargs)
+    if fact.event in ("sync-choice", "no-sync"):
+        _choose_sync(frame, fact, args, kwargs, node, text)
     if fact.wraps == "context":
         if fact.raises_local and not fact.suppresses:
             frame.out.append(event)
@@ -166,6 +168,27 @@ def communicates(
     return True
 
 
+def _choose_sync(
+    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST, text: str
+) -> None:
+    """Gradients are reduced, or not, as an argument says: where it varies, some ranks reduce alone."""
+    for which in fact.invariant:
+        value = argument(which, args, kwargs)
+        if value is not None and value.taint:
+            given = argument_node(which, node)
+            place = frame.place(node)
+            op = Op(place, "gradient reduction", "collective", None, text)
+            shown = text if given is None else text_of(given)
+            frame.out.append(Branch(place, value, [op], [], "if", shown))
+
+
+def certainty_of(frame: Frame, fact: Fact) -> str:
+    """How sure a fact is in this project."""
+    if fact.sure_if_told and frame.machine.text_says(fact.sure_if_told):
+        return "likely"
+    return fact.certainty
+
+
 def sharded(frame: Frame, value: Value) -> bool:
     """Whether a value is, or stems from, an object whose parameters are spread over the ranks."""
     stack = [value]
@@ -206,7 +229,7 @@ def _emit_op(
         text,
         implicit=fact.event == "synced-forward" or not fact.kind,
         root=argument(fact.root, args, kwargs),
-        certainty=fact.certainty,
+        certainty=certainty_of(frame, fact),
     )
     handle = argument_keyword(kwargs, "async_op")
     op.handle = handle is not None and not (is_const(handle) and not handle.data[0])
@@ -376,7 +399,7 @@ def result_of_fact(
     if fact.result == "receiver":
         return receiver if receiver is not None else symbol((name, place))
     if fact.result == "arg0":
-        return args[0] if args else symbol((name, place))
+        return _skipping(fact, args, kwargs) if args else symbol((name, place))
     if fact.result == "args":
         return _wrapped_arguments(frame, fact, args, place)
     if fact.event == "new-group":
@@ -393,6 +416,15 @@ def result_of_fact(
     given = [value for key, value in kwargs.items() if key not in ("device", "dtype")]
     everything = [*([receiver] if receiver is not None else []), *args, *given]
     return expression(f"call:{name}", [*(whole(frame, value) for value in everything), *dtype_given(kwargs)])
+
+
+def _skipping(fact: Fact, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The first argument, of which another one may leave out the beginning."""
+    value = args[0]
+    skipped = argument(fact.trips, args, kwargs) if fact.trips is not None else None
+    if skipped is None or not skipped.taint:
+        return value
+    return retaint(value, value.taint, union(value.trip or NO_TAINT, skipped.taint))
 
 
 def _typed(

@@ -3,7 +3,8 @@
 
 ## What it does
 Finds collectives in an `except` or `finally` block that runs on the rank that failed while the others are
-still inside the try body.
+still inside the try body, and in a hook that an uncaught exception calls: `on_exception` of a Lightning callback,
+`sys.excepthook`.
 
 ## Why is this bad
 A barrier "to be safe" in the handler is the surest way to hang: the failed rank waits in it, the others
@@ -47,7 +48,7 @@ well.
 ## Fix safety
 An operation in a `finally` block is moved behind the `try` statement, where nothing but an exception skips what
 follows. Safe for the last statement of the block; unsafe for others, which then run later than their
-successors. An operation in an `except` clause has no fix.
+successors. An operation in an `except` clause or a hook has no fix.
 
 ## References
 - [pytorch/torchtitan#1342](https://github.com/pytorch/torchtitan/pull/1342): `destroy_process_group` in
@@ -68,6 +69,7 @@ from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try
 from .registry import rule
 from .support import from_divergence, operation_text, site
 from .support_claims import RANK_KINDS, claimed, meets_in_handler
+from .support_hooks import failure_roots
 from .support_trees import Step, every_node, finding_at, parts, shown, steps, waits
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ RULE = rule(
     page=__doc__,
     fix="safe",
 )
+HELP_HOOK = "save in a hook that all ranks run (the end of an epoch), and only write to the log here"
 HELP = "move it behind the `try`: on the way out of an error a rank waits for no other"
 
 
@@ -89,12 +92,28 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Operations in handlers that the other ranks do not meet, then those in finally blocks."""
     for divergence in claimed(analysis.divergences, RULE.code):
         yield _in_handler(divergence)
+    for root, hook in failure_roots(analysis):
+        yield from _in_hook(root.tree, hook)
     for root in analysis.roots:
         if not root.contents.ops:
             continue
         for step in steps(root.tree):
             if isinstance(step.node, Try) and step.node.form == "try" and step.node.final:
                 yield from _in_finally(step, step.node)
+
+
+def _in_hook(tree: Tree, hook: str) -> Iterator[Finding]:
+    """The first operation of a function that a failing rank runs alone."""
+    for step in steps(tree):
+        op = step.node
+        if not isinstance(op, Op) or not waits(op) or op.name == "destroy_process_group":
+            continue
+        if any(isinstance(node, Branch) and "Interrupt" in node.text for node, _ in step.path):
+            continue  # every rank is interrupted
+        where = shown(step)
+        message = f"`{getattr(where, 'text', '')}` runs only on the rank whose exception has called `{hook}`"
+        yield finding_at(RULE, where, message, HELP_HOOK, calls=step.calls, reached=op)
+        return
 
 
 def _in_handler(divergence: Divergence) -> Finding:

@@ -6,9 +6,9 @@ Finds loops that call collectives and keep errors for later (`@rank_local`, `try
 `defer_error`) but never agree on whether to stop, and loops that one rank leaves because of its own error.
 
 ## Why is this bad
-A kept error that nobody asks for lets training run to its end in an error that is hours old. A rank that
-asks for itself alone (`if has_deferred_error(): break`) leaves the loop while the others enter the next
-collective, and hang in it.
+A kept error that nobody asks for lets training run to its end in an error that is hours old; so does an agreement
+whose verdict is thrown away. A rank that asks for itself alone (`if has_deferred_error(): break`) leaves the loop
+while the others enter the next collective, and hang in it.
 
 The loop that never agrees is a **warning**: it loses time. An exit that one rank's own error decides is an **error**:
 it hangs.
@@ -137,7 +137,7 @@ class _Seen:
     operation: Op | None = None
     results: set[Place] = field(default_factory=set)
     agreed: bool = False
-    ignored: Place | None = None
+    ignored: Event | None = None
     decided: set[Place] = field(default_factory=set)
 
 
@@ -168,10 +168,12 @@ def _silent_loops(deferrals: list[Deferral], reported: set[Place]) -> Iterator[F
             (node.place, f"`{text}` keeps an error of this rank for later"),
             (step.operation.place, f"`{step.operation.text}` is called in every round"),
         ]
-        if step.ignored is not None:
-            steps.append((step.ignored, "the agreed answer is not used"))
+        ignored = next((seen.ignored for seen in reversed(loops) if seen.ignored is not None), None)
         message = f"`{step.node.text}` keeps errors for later, and no round ends with an agreement to stop"
-        yield finding(RULE, step.node, message, HELP, steps=steps)
+        if ignored is not None and ignored.place not in done:
+            done.add(ignored.place)
+            message = f"the verdict of `{ignored.text}` is thrown away: `{step.node.text}` goes on with a kept error"
+        yield finding(RULE, ignored or step.node, message, HELP, steps=steps, marks=(("loop", step.node),))
 
 
 def _scan(analysis: Analysis, tree: Tree, loops: tuple[_Seen, ...], found: list[Deferral]) -> None:
@@ -206,12 +208,12 @@ def _operation(node: Op, loops: tuple[_Seen, ...]) -> None:
 
 
 def _sync(analysis: Analysis, node: Event, loops: tuple[_Seen, ...]) -> None:
-    used = not is_statement(analysis, node.place)
+    used = not is_thrown_away(analysis, node.place)
     for seen in loops:
         if used:
             seen.agreed = True
         else:
-            seen.ignored = node.place
+            seen.ignored = node
 
 
 def _branch(node: Branch, loops: tuple[_Seen, ...]) -> None:
@@ -232,14 +234,31 @@ def _leaves(node: Branch) -> bool:
     return False
 
 
-def is_statement(analysis: Analysis, place: Place) -> bool:
-    """Whether the call at a place is a statement of its own: nobody reads its result."""
+def is_thrown_away(analysis: Analysis, place: Place) -> bool:
+    """Whether nobody reads the result of the call at a place: a statement of its own, or a name never read."""
     for module in analysis.project.all_modules:
         if module.filename == place.filename:
-            return any(
-                isinstance(node, ast.Expr)
-                and isinstance(node.value, ast.Call)
-                and (node.value.lineno, node.value.col_offset) == (place.row, place.column)
-                for node in ast.walk(module.tree)
-            )
+            for node in ast.walk(module.tree):
+                if isinstance(node, (ast.Expr, ast.Assign)) and _stands_at(node.value, place):
+                    return isinstance(node, ast.Expr) or _is_never_read(module.tree, node)
     return False
+
+
+def _stands_at(value: ast.expr, place: Place) -> bool:
+    return isinstance(value, ast.Call) and (value.lineno, value.col_offset) == (place.row, place.column)
+
+
+def _is_never_read(tree: ast.AST, assignment: ast.Assign) -> bool:
+    """Whether a function reads none of the local names that it assigns here."""
+    if not all(isinstance(target, ast.Name) for target in assignment.targets):
+        return False
+    names = {target.id for target in assignment.targets if isinstance(target, ast.Name)}
+    owners = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and any(inner is assignment for inner in ast.walk(node))
+    ]
+    read = (node for owner in owners[-1:] for node in ast.walk(owner) if isinstance(node, ast.Name))
+    shared = any(isinstance(n, (ast.Global, ast.Nonlocal)) for owner in owners for n in ast.walk(owner))
+    return bool(owners) and not shared and not any(n.id in names for n in read if isinstance(n.ctx, ast.Load))

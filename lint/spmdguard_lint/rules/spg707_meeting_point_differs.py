@@ -68,8 +68,9 @@ Under a cluster's scheduler, compute it from what all tasks know, such as the nu
 
 ## Known limits
 Only where port and group stand in one flow of calls, and the process is one of several: its rank, given to the
-call or set as `RANK`, is no constant. A function of another package is known for a search of ports by its name.
-Addresses are not compared: a host's own name is right on one host.
+call or set as `RANK`, is no constant, or it comes from the launcher because the program gives none. The latter is not
+taken for granted where a condition decides on the port (a launcher was asked for first). A function of another package
+is known for a search of ports by its name. Addresses are not compared: a host's own name is right on one host.
 
 ## Fix safety
 No fix.
@@ -87,15 +88,15 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import guarded_by_rank, parts_of
-from ..traces.nodes import Event, Fallible, Op
+from ..traces.nodes import Branch, Event, Fallible, Op
 from ..traces.sequence import Walk
+from ..traces.where import Where, around
 from ..values.evaluate import rank_dependent
 from .support_events import argument, finding, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
-    from ..traces.where import Where
     from ..values.value import Value
 
 RULE = rule(code="SPG707", name="meeting-point-differs", severity="error", status="stable", page=__doc__)
@@ -109,16 +110,20 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in reading(analysis):
         if "init" in root.contents.events:
             walk = _Meetings()
-            walk.run(root.tree, (None, False))
+            walk.run(root.tree, (None, None))
             yield from walk.found.values()
 
 
 class _Meetings(Walk):
-    """State: where the port was chosen for this process alone, and whether its rank was set to what varies."""
+    """State: where the port was chosen for this process alone, and whether its rank was set to what varies.
+
+    The latter is None as long as nothing has set the rank: then it is the launcher's.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[Event, Finding] = {}
+        self.asked: set[Event] = set()
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         assert isinstance(state, tuple)
@@ -128,16 +133,20 @@ class _Meetings(Walk):
         if node.name == "set-env":
             name, value = node.args
             if name.data[0] == "MASTER_PORT":
+                if ".setdefault(" in node.text or any(isinstance(w.node, Branch) for w in around(where)):
+                    self.asked.add(node)
                 return (node if own(value) and not guarded_by_rank(where) else None, several)
             return (port, value.tag != "const") if name.data[0] == "RANK" else state
         if node.name == "init":
             rank, world = argument(node, 4, "rank"), argument(node, 3, "world_size")
             alone = world is not None and world.tag == "const" and world.data[0] == 1
+            if several is None and rank is None:
+                several = port is not None and port not in self.asked
             if not alone and (several if rank is None else rank.tag != "const"):
                 method = argument(node, 1, "init_method")
                 if method is not None and own(method):
                     self._report(node, node)
-                elif port is not None and method is None:
+                elif port is not None and (method is None or method.data == ("env://",)):
                     self._report(port, node)
         return state
 

@@ -116,3 +116,64 @@ def test_right_paths_are_silent() -> None:
         """,
         *PATHS,
     )
+
+
+def test_in_exception_hooks() -> None:
+    """A hook that an uncaught exception calls runs on the rank that has failed, and on no other."""
+    assert agree(
+        """
+        import sys
+        import lightning.pytorch as pl
+        import torch.distributed as dist
+
+        class Rescue(pl.Callback):
+            def on_exception(self, trainer, pl_module, exception):
+                print(f"rank {trainer.global_rank}: {exception}")
+                trainer.save_checkpoint("rescue.ckpt")  # SPG206
+
+        class Keeper(pl.callbacks.ModelCheckpoint):
+            def _keep(self, trainer):
+                trainer.strategy.barrier()
+
+            def on_exception(self, trainer, module, error):
+                self._keep(trainer)  # SPG206
+
+        def goodbye(kind, error, trace):
+            dist.barrier()  # SPG206
+            sys.__excepthook__(kind, error, trace)
+
+        sys.excepthook = goodbye
+        """,
+        *PATHS,
+    )
+
+
+def test_exception_hooks_without_a_meeting() -> None:
+    """What stays on the rank, ends the group, or answers an interrupt that all get, is right; so are other hooks."""
+    assert agree(
+        """
+        import sys
+        import lightning.pytorch as pl
+        import torch.distributed as dist
+
+        class Rescue(pl.Callback):
+            def on_exception(self, trainer, pl_module, exception):
+                print(f"rank {trainer.global_rank}: {exception}")
+                if isinstance(exception, KeyboardInterrupt):
+                    trainer.save_checkpoint("interrupted.ckpt")
+
+            def on_train_epoch_end(self, trainer, pl_module):
+                trainer.save_checkpoint("epoch.ckpt")
+
+        class Other:
+            def on_exception(self, trainer, x):
+                dist.all_reduce(x)
+
+        def goodbye(kind, error, trace):
+            print(error)
+            dist.destroy_process_group()
+
+        sys.excepthook = goodbye
+        """,
+        *PATHS,
+    )

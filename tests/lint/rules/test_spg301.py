@@ -58,10 +58,31 @@ def test_answer_not_used() -> None:
                 out.write(str(step))
 
         def train(steps, grad):
-            for step in range(steps):  # SPG301
+            for step in range(steps):
                 dist.all_reduce(grad)
                 log(step)
-                sync_should_stop(has_deferred_error())
+                sync_should_stop(has_deferred_error())  # SPG301
+
+        def named(steps, grad):
+            for epoch in range(3):
+                for step in range(steps):
+                    dist.all_reduce(grad)
+                    log(step)
+                    stop = sync_should_stop()  # SPG301
+
+        def of_two(steps, grad):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                log(step)
+                _ = sync_should_stop()
+                sync_should_stop()  # SPG301
+
+        def read_later(steps, grad):
+            stop = False
+            while not stop:
+                dist.all_reduce(grad)
+                log(steps)
+                stop = sync_should_stop(has_deferred_error())
         """,
         "SPG301",
     )

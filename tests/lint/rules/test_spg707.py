@@ -40,6 +40,15 @@ def test_ports_found_by_each_process() -> None:
             address = f"tcp://127.0.0.1:{find_free_port()}"
             dist.init_process_group("gloo", init_method=address, rank=rank, world_size=world_size)  # SPG707
 
+        def ranks_from_the_launcher():
+            os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+            os.environ["MASTER_PORT"] = str(free())  # SPG707
+            dist.init_process_group("gloo")
+
+        def by_the_environment(backend):
+            os.environ["MASTER_PORT"] = f"{random.randrange(20000, 30000)}"  # SPG707
+            dist.init_process_group(backend, init_method="env://")
+
         class Cluster:
             def __init__(self):
                 self.rank = int(os.environ["SLURM_PROCID"])
@@ -88,6 +97,15 @@ def test_ports_chosen_once() -> None:
         def alone_by_arguments():
             address = f"tcp://127.0.0.1:{free()}"
             dist.init_process_group("gloo", init_method=address, rank=0, world_size=1)
+
+        def only_without_a_launcher():
+            if "MASTER_PORT" not in os.environ:
+                os.environ["MASTER_PORT"] = str(free())
+            dist.init_process_group("gloo")
+
+        def only_by_default():
+            os.environ.setdefault("MASTER_PORT", str(free()))
+            dist.init_process_group("gloo")
 
         def written_down(rank, world_size):
             os.environ["MASTER_PORT"] = "29500"
