@@ -270,3 +270,74 @@ def test_rounds_up_to_an_agreed_limit() -> None:
         """,
         *PARTING,
     )
+
+
+def test_names_and_items_under_a_question() -> None:
+    """A table asked with a question, an attribute by a name that the rank chooses, quotient and remainder."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        PLAN = {True: ("broadcast", {"src": 0}), False: ("all_reduce", {})}
+
+        def by_name(cell):
+            name, options = PLAN[dist.get_rank() < 1]
+            getattr(dist, name)(cell, **options)  # SPG103
+
+        def one_name(cell):
+            name, options = PLAN[cell is not None]
+            getattr(dist, name)(cell, **options)
+
+        def by_position(cell):
+            operation = (dist.barrier, print)[dist.get_rank() == 0]
+            operation()  # SPG105
+
+        def settled(cell):
+            row, column = divmod(dist.get_rank(), dist.get_world_size())
+            if row == 0:
+                dist.all_reduce(cell)
+            else:
+                dist.barrier()
+
+        def by_column(cell):
+            row, column = divmod(dist.get_rank(), dist.get_world_size())
+            if column == 0:
+                dist.barrier()  # SPG101
+        """,
+        *PARTING,
+    )
+
+
+def test_any_and_all_end_at_the_first_answer() -> None:
+    """A collective for each item of a generator expression: as many as this rank needs for its answer."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def attempt(number, rank):
+            dist.all_reduce(torch.tensor([float(number)]))
+            return number * (rank + 1) >= 4
+
+        def vote(number):
+            cell = torch.tensor([float(number)])
+            dist.all_reduce(cell)
+            return cell.item() > 4
+
+        def first_of_mine(limit):
+            rank = dist.get_rank()
+            return any(attempt(i, rank) for i in range(limit))  # SPG102
+
+        def all_of_mine(limit):
+            rank = dist.get_rank()
+            return all(attempt(i, rank) for i in range(limit))  # SPG102
+
+        def complete(limit):
+            rank = dist.get_rank()
+            return any([attempt(i, rank) for i in range(limit)])
+
+        def agreed(limit):
+            return any(vote(i) for i in range(limit))
+        """,
+        *PARTING,
+    )

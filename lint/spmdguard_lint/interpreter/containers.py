@@ -18,7 +18,6 @@ from ..values.value import (
     expression,
     is_const,
     is_split,
-    join_trip,
     retaint,
     symbol,
     union,
@@ -30,6 +29,7 @@ from .protocols import special
 from .selection import is_mask, picked, picks, placed
 
 REST = "*"
+_QUESTIONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in", "not", "and", "or"})
 
 
 def make_display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
@@ -170,6 +170,8 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
         if -len(receiver.data) <= position < len(receiver.data):
             item: Value = receiver.data[position]
             return item
+    if receiver.tag == "tuple" and len(receiver.data) == 2 and _is_question(index):
+        return choice(index, receiver.data[1], receiver.data[0])
     if receiver.tag == "obj" and frame.machine.objects.info(receiver).kind in ("list", "dict"):
         return container_item(frame, receiver, index)
     own = special(frame, receiver, "__getitem__", [index], node)
@@ -195,6 +197,9 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
     rest = fields.get(REST)
     if name is not None and rest is not None:
         return placed(receiver, rest)
+    chosen = _item_by_choice(frame, receiver, index, fields)
+    if chosen is not None:
+        return chosen
     if frame.machine.objects.info(receiver).kind == "list" and len({v.key for v in fields.values()}) == 1:
         (same,) = {v.key: v for v in fields.values()}.values()
         if is_const(same):
@@ -205,6 +210,23 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
     if is_const(everything) and index.taint:
         everything = symbol(("item", receiver.data[0], index.key), everything.taint)
     return retaint(everything, union(everything.taint, index.taint), everything.trip)
+
+
+def _item_by_choice(frame: Frame, receiver: Value, index: Value, fields: dict[str, Value]) -> Value | None:
+    """The item at one of a few indices, or under the answer to a question (``table[rank == 0]``)."""
+    if is_split(index) and all(is_const(one) for one in alternatives(index)):
+        condition, then, orelse = index.data
+        return choice(
+            condition, container_item(frame, receiver, then), container_item(frame, receiver, orelse)
+        )
+    yes, no = ("True", "False") if "True" in fields else ("1", "0")
+    if _is_question(index) and {*fields} == {yes, no}:
+        return choice(index, fields[yes], fields[no])
+    return None
+
+
+def _is_question(value: Value) -> bool:
+    return value.tag == "expr" and value.data[0] in _QUESTIONS
 
 
 def item_name(frame: Frame, receiver: Value, index: Value) -> str | None:
@@ -448,50 +470,6 @@ def _last_name(node: ast.expr | None) -> str:
     if isinstance(node, ast.Call) and node.args:
         return _last_name(node.args[0])
     return ""
-
-
-_AS_LONG = frozenset(
-    {
-        "call:values",
-        "call:items",
-        "call:keys",
-        "enumerate",
-        "zip",
-        "sorted",
-        "list",
-        "tuple",
-        "iter",
-        "reversed",
-    }
-)
-_PARTS_OF_MODULES = frozenset(
-    f"call:{name}{what}"
-    for name in ("", "named_")
-    for what in ("parameters", "buffers", "modules", "children")
-)
-
-
-def trip_taint(value: Value) -> Taints:
-    """Why ranks may run a loop over this value a different number of times."""
-    if value.trip is not None:
-        return value.trip
-    if value.tag == "expr" and value.data[0] in _PARTS_OF_MODULES:
-        return NO_TAINT
-    if value.tag == "expr" and value.data[0] in _AS_LONG:
-        return union(*(trip_taint(operand) for operand in value.data[1]))
-    if value.tag not in ("expr", "sym"):
-        return NO_TAINT
-    strong = frozenset(
-        t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem")
-    )
-    if value.tag in ("extobj",):
-        return NO_TAINT
-    return strong
-
-
-def trip_of_join(first: Value, second: Value) -> Taints | None:
-    """The trip taint of one of two values."""
-    return join_trip(first.trip, second.trip)
 
 
 def any_callable(value: Value) -> bool:

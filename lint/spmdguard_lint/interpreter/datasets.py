@@ -46,7 +46,7 @@ def size_taint(frame: Frame, value: Value) -> Taints:
         return _of_instance(frame, value)
     trip = value.trip
     if trip is None and value.tag in ("expr", "sym"):
-        from .containers import trip_taint
+        from .lengths import trip_taint
 
         trip = trip_taint(value)
     return frozenset(t for t in trip or NO_TAINT if t.kind in _COUNTS)
@@ -75,7 +75,7 @@ def _of_instance(frame: Frame, value: Value) -> Taints:
 
 def _of_field(frame: Frame, value: Value, name: str) -> Taints:
     from .attributes import read_attribute
-    from .containers import trip_taint
+    from .lengths import trip_taint
 
     with frame.collecting():
         field = read_attribute(frame, value, name, frame.machine.objects.info(value).cls.node)  # type: ignore[union-attr]  # an instance has a class

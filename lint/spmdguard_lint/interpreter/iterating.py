@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, subtrees
 from ..values.shares import is_even_share
 from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
-from .containers import element_of, trip_taint
+from .containers import element_of
 from .contents import asked, is_container, with_length
 from .expressions import text_of
 from .frame import Frame
 from .kinds import DRAWN
+from .lengths import trip_taint
 from .protocols import special
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def length_of(frame: Frame, value: Value) -> Value:
         return asked(frame, value, "length")
     result = expression("len", (value,))
     if value.tag == "ite":
-        from .containers import trip_taint
+        from .lengths import trip_taint
 
         parts = [part.trip if part.trip is not None else trip_taint(part) for part in value.data[1:]]
         return retaint(result, union(value.data[0].taint, *parts))

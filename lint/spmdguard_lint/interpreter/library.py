@@ -6,16 +6,19 @@ import ast
 
 from ..facts import lookup as facts
 from ..facts.build import LOCAL_METRIC, METRIC
-from ..traces.nodes import Fallible, Jump, Loop, Op
+from ..traces.nodes import Branch, Fallible, Jump, Loop, Op
 from ..values.value import (
     NO_TAINT,
     NONE,
     Taint,
     Taints,
     Value,
+    choice,
     constant,
     expression,
     is_const,
+    is_split,
+    negate,
     retaint,
     symbol,
     union,
@@ -184,10 +187,16 @@ def call_builtin(
         return structural(expression(f"call:{name}", args))
     if name in ("print", "super", "id"):
         return expression(f"call:{name}", args) if name not in ("print",) else NONE
-    if name == "getattr" and len(args) >= 2 and is_const(args[1]) and isinstance(args[1].data[0], str):
-        from .attributes import read_attribute
+    if name == "getattr" and len(args) >= 2:
+        found = _by_name(frame, args[0], args[1], node)
+        if found is not None:
+            return found
+    if name == "divmod" and len(args) == 2:
+        from .expressions import tuple_value
 
-        return read_attribute(frame, args[0], args[1].data[0], node)
+        return tuple_value([fold(expression("//", args)), fold(expression("%", args))])
+    if name in ("any", "all") and isinstance(node, ast.Call) and isinstance(node.args[0], ast.GeneratorExp):
+        _stops_early(frame, name, args[0], node)
     if name in ("any", "all", "sum", "min", "max"):
         return fold(expression(name, [items_now(frame, arg) for arg in args]))
     if name in ("set", "frozenset", "dict", "list"):
@@ -207,6 +216,33 @@ def call_builtin(
     return expression(f"call:{name}", wholes(frame, [*args, *kwargs.values()]))
 
 
+def _stops_early(frame: Frame, name: str, made: Value, node: ast.Call) -> None:
+    """``any`` leaves the loop of a generator expression at the first true item, ``all`` at the first false one."""
+    loop = frame.out[-1] if frame.out else None
+    place = frame.place(node.args[0])
+    if not isinstance(loop, Loop) or loop.place != place or made.tag != "obj":
+        return
+    from .containers import REST, fields_of
+
+    item = condition_of(frame, fields_of(frame, made).get(REST, NONE), node)
+    met = negate(item) if name == "all" else item
+    text = text_of(node)
+    loop.body.append(Branch(place, met, [Jump(place, "break", text)], [], "if", text))
+
+
+def _by_name(frame: Frame, receiver: Value, name: Value, node: ast.AST) -> Value | None:
+    """``getattr(receiver, name)`` where the name is known, or one of a few."""
+    if is_const(name) and isinstance(name.data[0], str):
+        from .attributes import read_attribute
+
+        return read_attribute(frame, receiver, name.data[0], node)
+    if is_split(name):
+        condition, then, orelse = name.data
+        first, second = (_by_name(frame, receiver, one, node) for one in (then, orelse))
+        return None if first is None or second is None else choice(condition, first, second)
+    return None
+
+
 def wholes(frame: Frame, values: list[Value]) -> list[Value]:
     """Values with their contents, as a call that looks at all of them sees them."""
     return [whole(frame, value) for value in values]
@@ -215,7 +251,8 @@ def wholes(frame: Frame, values: list[Value]) -> list[Value]:
 def _applied(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value:
     """``map(f, items)`` and ``filter(f, items)``: one call for each item, as if made at once."""
     from .calls import call_value
-    from .containers import REST, allocate, element_of, trip_taint
+    from .containers import REST, allocate, element_of
+    from .lengths import trip_taint
 
     sources = [with_length(frame, source) for source in args[1:]]
     items = [element_of(frame, source, node) for source in sources]

@@ -23,10 +23,11 @@ from ..values.value import (
     union,
 )
 from .assignment import assign
-from .containers import element_of, trip_taint
+from .containers import element_of
 from .contents import is_container, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
+from .lengths import trip_taint
 from .limits import is_limited
 from .orders import as_long, order_of
 from .protocols import fields_taint, iterator_of, special

@@ -153,6 +153,8 @@ def asks(divergence: Divergence) -> bool:
 def where(divergence: Divergence) -> str:
     """On which ranks the diverging thing happens: "where `rank == 0`", or "... is false"."""
     node, text = divergence.node, divergence.condition_text
+    if isinstance(node, Try):
+        return f"when `{text}` catches an exception"
     if isinstance(node, Branch):
         target: Node | None = divergence.jump if divergence.shape == "exit" else divergence.operation
         in_else = not any(n is target for n in every_node(node.then)) and any(

@@ -10,7 +10,6 @@ Cost: one reading of the tree per root; one more per valuation only where a dive
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Hashable, Iterator
 
 from ..values.evaluate import rank_dependent
@@ -21,7 +20,7 @@ from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
 from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, subtrees
-from .pointing import anchor, call_name, first_in, first_jump, first_op, raised_by, telling_jump
+from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round, raised_by, telling_jump
 from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
@@ -183,7 +182,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
             taints = tuple(t._replace(certainty="possible") for t in taints)
         skipped = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
         if skipped is None:
-            skipped = _next_round(candidate, quiet)
+            skipped = next_round(candidate.chain, quiet)
             if skipped is not None:
                 others = tuple(
                     f"next round: {skipped.text}  (line {skipped.place.row})" if line == NEXT_ROUND else line
@@ -230,15 +229,6 @@ def _leaves_alone(terms: Terms, candidate: Candidate, else_jump: Jump | None) ->
     if else_jump is None or else_jump.kind not in ("return", "break", "continue"):
         return False
     return first_in(terms, candidate.then) is not None and first_in(terms, candidate.orelse) is None
-
-
-def _next_round(candidate: Candidate, quiet: Reader) -> Op | None:
-    """The first operation of the loop that a rank leaves or goes on with."""
-    for (body, _), (around, _) in itertools.pairwise(candidate.chain):
-        for node in around:
-            if isinstance(node, Loop) and node.body is body:
-                return first_op(body, quiet)[0]
-    return None
 
 
 def _loop_divergence(candidate: Candidate, node: Loop, terms: Terms, quiet: Reader) -> Divergence:

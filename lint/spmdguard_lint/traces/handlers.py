@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 from collections.abc import Iterator
 
+from ..values.evaluate import rank_dependent
 from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .judged import Candidate, Divergence, variance
-from .nodes import Branch, Fallible, Handler, Jump, Loop, Op, Tree, Try, subtrees
-from .pointing import anchor, call_name, first_jump, first_op
+from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Op, Tree, Try, subtrees
+from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round
 from .terms import ABORT, Reader, Terms
 
 _BROAD = frozenset(
@@ -33,6 +35,8 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
         broad = not handler.names or any(n in _BROAD for n in handler.names)
         io = any(n in _IO for n in handler.names) and _has_io(node.body)
         on_data = any(n in _ON_DATA for n in handler.names) and _reads_own(node.body)
+        if operation is None:
+            yield from _left(candidate, node, handler, terms, quiet)
         of_model = None if broad or io or on_data else _model_raises(handler, node.body)
         if not (broad or io or on_data or of_model):
             continue
@@ -86,6 +90,59 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
                 operation=own_op,
                 regions=candidate.k.regions,
             )
+
+
+def _left(
+    candidate: Candidate, node: Try, handler: Handler, terms: Terms, quiet: Reader
+) -> Iterator[Divergence]:
+    """A handler that leaves past the collectives after the statement, where one rank alone may come to it."""
+    jump = first_jump(handler.body)
+    if jump is None or jump.kind not in ("return", "break", "continue") or not _may_fail(node.body):
+        return
+    alone = _chosen_by_rank(candidate)
+    if not alone and not _has_io(node.body) and not _reads_own(node.body):
+        return
+    k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort")
+    normal, after_error = quiet.read(node.body, candidate.body_k or candidate.k), quiet.read(handler.body, k)
+    skipped = first_in(terms, normal) or next_round(candidate.chain, quiet)
+    if normal == after_error or skipped is None or _meant_for_own_raise(handler, node.body):
+        return
+    certainty = "likely" if alone or _reads_own(node.body) else "possible"
+    yield Divergence(
+        "exit",
+        node,
+        jump.place,
+        jump.text,
+        None,
+        handler.place,
+        handler.text,
+        "except",
+        (Taint("exception", node.place, "an exception on one rank only", certainty),),
+        candidate.k.calls,
+        ("an exception in the try body", *lines(terms, after_error)),
+        lines(terms, normal),
+        jump=jump,
+        operation=skipped,
+        regions=candidate.k.regions,
+    )
+
+
+def _chosen_by_rank(candidate: Candidate) -> bool:
+    """Whether a statement stands in an arm that the rank decides, in this function or around a call of it."""
+    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
+        for node in outer:
+            if not isinstance(node, Branch) or not rank_dependent(node.condition):
+                continue
+            if node.then is inner or node.orelse is inner:
+                return True
+    return False
+
+
+def _may_fail(nodes: Tree) -> bool:
+    return any(
+        isinstance(node, (Fallible, Event, Call)) or any(_may_fail(child) for child in subtrees(node))
+        for node in nodes
+    )
 
 
 _OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemory")

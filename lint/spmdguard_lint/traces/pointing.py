@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 
 from ..values.evaluate import Valuation, truth
 from ..values.value import Value
@@ -146,3 +147,12 @@ def _opaque(tests: list[Value]) -> bool:
     if any(per_host(test) for test in tests):
         return False
     return any(truth(test, Valuation(0, 2)) is None for test in tests)
+
+
+def next_round(chain: Sequence[tuple[Tree, Continuation]], quiet: Reader) -> Op | None:
+    """The first operation of the loop that a rank leaves or goes on with."""
+    for (body, _), (around, _) in itertools.pairwise(chain):
+        for node in around:
+            if isinstance(node, Loop) and node.body is body:
+                return first_op(body, quiet)[0]
+    return None

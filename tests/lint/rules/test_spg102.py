@@ -164,3 +164,68 @@ def test_known_miss_unknown_caller() -> None:
         """,
         *EXITS,
     )
+
+
+def test_handlers_that_leave_on_one_rank() -> None:
+    """A handler under a test of the rank, or around what is this rank's own, returns past a collective."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def load(path):
+            state = [None]
+            if dist.get_rank() == 0:
+                try:
+                    state[0] = torch.load(path)
+                except FileNotFoundError:
+                    return None  # SPG102
+            dist.broadcast_object_list(state, src=0)
+            return state[0]
+
+        def log_each(log, x):
+            for step in range(10):
+                dist.all_reduce(x)
+                if dist.get_rank() == 0:
+                    try:
+                        log(step)
+                    except Exception:
+                        break  # SPG102
+
+        def told(path):
+            state = [None]
+            if dist.get_rank() == 0:
+                try:
+                    state[0] = torch.load(path)
+                except FileNotFoundError:
+                    pass
+            dist.broadcast_object_list(state, src=0)
+
+        def read_on_main(path):
+            if dist.get_rank() == 0:
+                return read(path)
+            return None
+
+        def read(path):
+            try:
+                return open(path).read()
+            except OSError:
+                return None
+
+        def before_all_meet(path):
+            read_on_main(path)
+            dist.barrier()
+
+        def skips_files(paths):
+            if dist.get_rank() == 0:
+                for path in paths:
+                    try:
+                        text = open(path).read()
+                    except OSError:
+                        continue
+                    print(text)
+            dist.barrier()
+        """,
+        "SPG102",
+        "SPG202",
+    )

@@ -1,0 +1,48 @@
+"""Why ranks may run a loop over a value a different number of times."""
+
+from __future__ import annotations
+
+from ..values.value import NO_TAINT, Taints, Value, union
+
+_AS_LONG = frozenset(
+    {
+        "call:values",
+        "call:items",
+        "call:keys",
+        "enumerate",
+        "zip",
+        "sorted",
+        "list",
+        "tuple",
+        "iter",
+        "reversed",
+    }
+)
+_MAPPINGS = ("call:items", "call:keys", "call:values")
+_PARTS_OF_MODULES = frozenset(
+    f"call:{name}{what}"
+    for name in ("", "named_")
+    for what in ("parameters", "buffers", "modules", "children")
+)
+
+
+def trip_taint(value: Value) -> Taints:
+    """Why ranks may run a loop over this value a different number of times."""
+    if value.trip is not None:
+        return value.trip
+    if value.tag == "expr" and value.data[0] in _PARTS_OF_MODULES:
+        return NO_TAINT
+    if value.tag == "expr" and value.data[0] in _AS_LONG:
+        found = union(*(trip_taint(operand) for operand in value.data[1]))
+        return _doubted(found) if value.data[0] in _MAPPINGS else found
+    if value.tag not in ("expr", "sym"):
+        return NO_TAINT
+    strong = frozenset(
+        t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem")
+    )
+    return strong
+
+
+def _doubted(taint: Taints) -> Taints:
+    """A mapping that was found here or made there mostly has the same entries."""
+    return frozenset(t._replace(certainty="possible") if t.kind == "filesystem" else t for t in taint)
