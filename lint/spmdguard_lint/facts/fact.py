@@ -61,6 +61,7 @@ class Fact:
     ``suppresses``: a context manager that swallows exceptions (``contextlib.suppress``).
     ``noreturn``: never returns (``sys.exit``).
     ``certainty``: how sure the fact is: "definite" | "likely" | "possible".
+    ``each``: makes one such operation for each item of this argument (a dict of metrics).
     ``when``: communicates only if this argument is given and truthy (Lightning's ``sync_dist``).
     ``unless``: communicates except if this argument is given and truthy (DCP's ``no_dist``).
     ``when_sharded``: communicates only if its receiver or first argument is (or stems from) a sharded type:
@@ -82,6 +83,7 @@ class Fact:
     root: Arg | None = None
     invariant: tuple[Arg, ...] = ()
     paths: tuple[Arg, ...] = ()
+    each: Arg | None = None
     buffers: tuple[Arg, ...] = ()
     result: str = "pure"
     varying: str = ""

@@ -143,8 +143,18 @@ TYPES: dict[str, TypeFacts] = {
     LIGHTNING_MODULE: TypeFacts(
         bases=(MODULE,),
         methods={
-            "log": agreed("self.log", Arg(9, "sync_dist_group"), when=Arg(8, "sync_dist")),
-            "log_dict": agreed("self.log", Arg(8, "sync_dist_group"), when=Arg(7, "sync_dist")),
+            "log": agreed(
+                "self.log",
+                Arg(9, "sync_dist_group"),
+                when=Arg(8, "sync_dist"),
+                invariant=(Arg(0, "name"),),
+            ),
+            "log_dict": agreed(
+                "self.log",
+                Arg(8, "sync_dist_group"),
+                when=Arg(7, "sync_dist"),
+                each=Arg(0, "dictionary"),
+            ),
             "all_gather": agreed("all_gather", _G1),
             "manual_backward": agreed("backward", event="backward"),
             "backward": agreed("backward", event="backward"),

@@ -20,6 +20,7 @@ from .containers import (
 from .contents import is_container, structure, touch, version, whole, with_length
 from .frame import Frame
 from .orders import CHANGING, reordered
+from .selection import distinct
 
 _ADDING = frozenset({"append", "add", "appendleft", "insert"})
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard"})
@@ -35,7 +36,7 @@ def call_container_method(
         _give(frame, receiver, {**fields, REST: merged(fields.get(REST), args[-1])}, node)
         if name == "insert":
             _forget_places(frame, receiver)
-        lengthen(frame, receiver, frame.path_taint())
+        lengthen(frame, receiver, union(frame.path_taint(), distinct(_kind(frame, receiver), args[-1])))
         return NONE
     if name in ("extend", "update") and (args or kwargs):
         return _extended(frame, receiver, args, kwargs, node)
@@ -61,6 +62,10 @@ def call_container_method(
     return expression(f"call:{name}", [whole(frame, receiver), *(whole(frame, arg) for arg in args)])
 
 
+def _kind(frame: Frame, receiver: Value) -> str:
+    return frame.machine.objects.info(receiver).kind
+
+
 def _give(frame: Frame, receiver: Value, fields: dict[str, Value], node: ast.AST) -> None:
     """A container has other items from here on."""
     frame.live.heap[receiver.data[0]] = fields
@@ -80,8 +85,10 @@ def _extended(
     fields = {**fields_of(frame, receiver), **{repr(key): value for key, value in kwargs.items()}}
     longer = frame.path_taint()
     if args:
-        fields[REST] = merged(fields.get(REST), element_of(frame, args[0], node))
+        item = element_of(frame, args[0], node)
+        fields[REST] = merged(fields.get(REST), item)
         longer = union(longer, with_length(frame, args[0]).trip or NO_TAINT)
+        longer = union(longer, distinct(_kind(frame, receiver), item))
     _give(frame, receiver, fields, node)
     lengthen(frame, receiver, longer)
     return NONE
@@ -101,7 +108,18 @@ def _keyed(frame: Frame, receiver: Value, name: str, args: list[Value], node: as
         _give(frame, receiver, {key: item for key, item in fields.items() if key != known}, node)
     elif name == "setdefault":
         _give(frame, receiver, {**fields, known or REST: found}, node)
+        if known is None or known not in fields:
+            lengthen(frame, receiver, union(index.taint, frame.path_taint()))
     return found
+
+
+def fill_in(frame: Frame, receiver: Value, index: Value, node: ast.AST) -> Value:
+    """``groups[key]`` of a ``defaultdict`` puts the key there, if it is new; gives the dict as it is then."""
+    known = item_name(frame, receiver, index)
+    if frame.state is None or (known is not None and known in fields_of(frame, receiver)):
+        return receiver
+    touch(frame, receiver, node)
+    return lengthen(frame, receiver, union(index.taint, frame.path_taint()))
 
 
 def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], node: ast.AST) -> Value:

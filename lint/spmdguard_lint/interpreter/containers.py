@@ -26,7 +26,7 @@ from ..values.value import (
 from .contents import touch
 from .frame import Frame
 from .protocols import special
-from .selection import is_mask, picked, picks, placed
+from .selection import distinct, is_mask, picked, picks, placed
 
 REST = "*"
 _QUESTIONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in", "not", "and", "or"})
@@ -81,7 +81,7 @@ def make_container(
         item = element_of(frame, args[0], node)
         pairs = name == "dict" and item.tag == "tuple" and len(item.data) == 2
         fields[REST] = item.data[1] if pairs else item
-        trip = args[0].trip or NO_TAINT
+        trip = union(args[0].trip or NO_TAINT, distinct(name, item))
     return allocate(frame, name, fields, trip, node)
 
 
@@ -268,18 +268,19 @@ def write_item(
     return True
 
 
-def lengthen(frame: Frame, receiver: Value, taint: Taints) -> None:
-    """A container grew under a condition: its length varies for the same reason.
+def lengthen(frame: Frame, receiver: Value, taint: Taints) -> Value:
+    """A container grew under a condition: its length varies for the same reason; gives the longer one.
 
     What was added in an order of its own has the same length on every rank, and that order.
     """
     if not taint:
-        return
+        return receiver
     counted = without_order(taint)
     order = frozenset(t for t in taint if t.kind == "order")
     trip = union(receiver.trip or NO_TAINT, counted)
     longer = Value("obj", receiver.data, union(receiver.taint, order), trip)
     frame.live.replace_everywhere(receiver, longer)
+    return longer
 
 
 def repeated(frame: Frame, left: Value, right: Value, node: ast.AST) -> Value:

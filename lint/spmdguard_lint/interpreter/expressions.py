@@ -31,6 +31,7 @@ from .caches import fills, own_key
 from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_condition, strengthen
 from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
 from .frame import Frame
+from .gradients import missing_gradient
 from .lookup import lookup_name
 from .protocols import BINARY, compared, special
 from .state import join
@@ -130,6 +131,10 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
                 bound_taint = NO_TAINT
         return retaint(sliced, sliced.taint, union(receiver.trip or NO_TAINT, bound_taint))
     index = evaluate(frame, node.slice)
+    if receiver.tag == "obj" and frame.machine.objects.info(receiver).fills_in:
+        from .container_methods import fill_in
+
+        receiver = fill_in(frame, receiver, index, node)
     return read_item(frame, receiver, index, node)
 
 
@@ -218,7 +223,9 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 def _compare_whole(frame: Frame, operator: str, left: Value, right: Value, node: ast.AST) -> Value:
     """One comparison; a container counts with its contents, or with its structure where only that is asked for."""
     if operator in ("is", "is not"):
-        return compare(operator, left, right)
+        asked = compare(operator, left, right)
+        missing = missing_gradient(frame, left, right)
+        return retaint(asked, union(asked.taint, missing), asked.trip) if missing else asked
     own = compared(frame, operator, left, right, node)
     if own is not None:
         return own

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..traces.judged import is_default_group
-from ..traces.nodes import Branch, Event, Fallible, Jump, Op, Region
+from ..traces.nodes import Branch, Event, Fallible, Jump, Loop, Op, Region
 from ..values.value import (
     NO_TAINT,
     NONE,
@@ -21,7 +21,7 @@ from ..values.value import (
     symbol,
     union,
 )
-from .contents import whole
+from .contents import whole, with_length
 from .expressions import text_of
 from .facts_values import argument, dtype_given, main_predicate, seed, varying_value
 from .frame import Frame
@@ -244,7 +244,9 @@ def _emit_op(
     first = args[:1] if fact.kind == "point-to-point" else args[:2]
     given = (*first, *(kwargs[name] for name in _TENSORS if name in kwargs))
     op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
-    frame.out.append(op)
+    items = argument(fact.each, args, kwargs)
+    trip = NO_TAINT if items is None else with_length(frame, items).trip or NO_TAINT
+    frame.out.append(Loop(op.place, [op], [], trip, "items", text, iterated=items) if trip else op)
 
 
 def argument_keyword(kwargs: dict[str, Value], name: str) -> Value | None:

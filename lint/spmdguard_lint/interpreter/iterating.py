@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, subtrees
 from ..values.shares import is_even_share
 from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
-from .containers import element_of
+from .containers import data_of, element_of
 from .contents import asked, is_container, with_length
 from .expressions import text_of
 from .frame import Frame
@@ -35,7 +35,7 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
     source = with_length(frame, args[0])
     why = runs_dry(frame, source, node)
     if source.tag == "generator":
-        source = symbol(("consumed", frame.place(node)), source.taint)
+        source = symbol(("consumed", frame.place(node)), data_of(source.taint))
     item = element_of(frame, source, node)
     if source.trip:
         item = retaint(item, union(item.taint, source.trip), item.trip)

@@ -436,7 +436,9 @@ def _container(
 
     name = qualname.rpartition(".")[2]
     kind = "list" if name == "deque" else "dict"
-    return make_container(frame, kind, [] if name in ("defaultdict", "Counter") else args[:1], {}, node)
+    made = make_container(frame, kind, [] if name in ("defaultdict", "Counter") else args[:1], {}, node)
+    frame.machine.objects.info(made).fills_in = name == "defaultdict"
+    return made
 
 
 def _progress(

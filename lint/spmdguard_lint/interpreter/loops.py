@@ -31,6 +31,7 @@ from .lengths import trip_taint
 from .limits import is_limited
 from .orders import as_long, order_of
 from .protocols import fields_taint, iterator_of, special
+from .selection import distinct
 from .state import State, join, same, widen
 from .statements import execute_block
 
@@ -414,10 +415,13 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
     def level(position: int) -> None:
         if position == len(node.generators):
             if isinstance(node, ast.DictComp):
-                order.append(frozenset(order_taint(evaluate(frame, node.key))))
+                key = evaluate(frame, node.key)
+                order.append(frozenset(order_taint(key)))
+                trip.append(distinct("set", key))
                 result.append(evaluate(frame, node.value))
             else:
                 result.append(evaluate(frame, node.elt))
+                trip.append(distinct(kinds[type(node)], result[-1]))
             return
         comprehension = node.generators[position]
         iterated = with_length(frame, evaluate(frame, comprehension.iter))

@@ -12,14 +12,18 @@ if TYPE_CHECKING:
 
 
 class ObjectInfo:
-    """Kind ("instance", "list", "dict", "set") and, for an instance, its class."""
+    """Kind ("instance", "list", "dict", "set") and, for an instance, its class.
 
-    __slots__ = ("cls", "kind", "symbolic")
+    ``fills_in``: a dict that has each key that it is asked for (``defaultdict``).
+    """
+
+    __slots__ = ("cls", "fills_in", "kind", "symbolic")
 
     def __init__(self, kind: str, cls: ClassInfo | None, symbolic: bool) -> None:
         self.kind = kind
         self.cls = cls
         self.symbolic = symbolic
+        self.fills_in = False
 
 
 class ObjectTable:

@@ -266,6 +266,9 @@ def _dataclass_field(
     frame: Frame, cls: ClassInfo, name: str, annotation: ast.expr, function: FunctionInfo | None
 ) -> Value:
     label = ("field", cls.full_name, name)
+    kind = _made_by_factory(cls.class_assignments.get(name))
+    if kind:
+        return frame.machine.objects.make((kind, *label), kind, trip=NO_TAINT)
     dotted = annotation_name(annotation)
     if dotted is not None:
         found = frame.machine.resolve(cls.module, dotted)
@@ -283,6 +286,34 @@ def _dataclass_field(
 
         return result_of_fact(frame, fact, f"{cls.name}.{name}", None, [], {}, annotation)
     return symbol(label)
+
+
+_FACTORIES = {
+    "dict": "dict",
+    "list": "list",
+    "set": "set",
+    "OrderedDict": "dict",
+    "Counter": "dict",
+    "deque": "list",
+}
+
+
+def _made_by_factory(default: ast.expr | None) -> str:
+    """The kind of container that a dataclass's field begins with (``field(default_factory=dict)``), if it is one."""
+    if not isinstance(default, ast.Call):
+        return ""
+    factory = next((k.value for k in default.keywords if k.arg in ("default_factory", "factory")), None)
+    if isinstance(factory, ast.Lambda):
+        factory = factory.body
+        if isinstance(factory, (ast.Dict, ast.List)):
+            return "dict" if isinstance(factory, ast.Dict) else "list"
+        if isinstance(factory, ast.Call) and annotation_name(factory.func) in (
+            "defaultdict",
+            "collections.defaultdict",
+        ):
+            return "dict"
+        factory = factory.func if isinstance(factory, ast.Call) else None
+    return _FACTORIES.get((annotation_name(factory) or "").rpartition(".")[2], "")
 
 
 def _interpret_init(frame: Frame, cls: ClassInfo, init: FunctionInfo) -> dict[str, Value]:

@@ -3,6 +3,7 @@
 Terminology: a *queue* is a list, dict or set in a field that one method fills only under a condition on a call's
 result (or in a hook), and that a method empties. How many items it holds at a given moment is then this rank's own
 affair: whether it is empty, and what is in it, may differ between ranks although no rank is ever asked for.
+A method that is registered as a hook fills as a hook does, and a new empty container in the field empties it.
 Registries, which are filled under settings and never emptied, are no queues; nor is what a method fills that itself
 communicates, since that is how ranks keep their queues in step.
 """
@@ -19,11 +20,15 @@ from .frame import Frame
 
 if TYPE_CHECKING:
     from ..names.classes import ClassInfo
+    from ..names.functions import FunctionInfo
 
 _FILLS = frozenset({"append", "add", "appendleft", "insert", "extend", "update", "setdefault", "put"})
 _EMPTIES = frozenset({"pop", "popleft", "popitem", "clear", "remove", "discard"})
-_EMPTYING = re.compile(rf"\.(?:{'|'.join(sorted(_EMPTIES))})\b|\bdel\b")  # in the text: most need no walk
-_FILLING = re.compile(rf"\.(?:{'|'.join(sorted(_FILLS))})\b|\]\s*=")
+_MADE = ("dict", "list", "set", "deque", "Counter", "OrderedDict")
+_EMPTYING = re.compile(  # in the text: most need no walk
+    rf"\.(?:{'|'.join(sorted(_EMPTIES))})\b|\bdel\b|=\s*(?:\{{\s*\}}|\[\s*\]|[\w.]*(?:{'|'.join(_MADE)})\()"
+)
+_FILLING = re.compile(rf"\.(?:{'|'.join(sorted(_FILLS))})\b|\]\s*[-+*/|&]?=")
 _ABOUT_KIND = frozenset(
     {"isinstance", "len", "hasattr", "getattr", "callable", "issubclass", "int", "bool", "str"}
 )
@@ -46,20 +51,76 @@ def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
         (method, method.self_name)
         for owner in cls.mro()
         for method in owner.methods.values()
-        if method.self_name is not None and method.name != "__init__" and reach.mentions(method, name)
+        if method.self_name is not None and reach.mentions(method, name)
     ]
     if not any(
-        reach.matches(method, _EMPTYING) and any(_empties(node, own, name) for node in ast.walk(method.node))
+        method.name != "__init__"
+        and reach.matches(method, _EMPTYING)
+        and any(_empties(node, own, name) for node in ast.walk(method.node))
         for method, own in using
     ):
         return NO_TAINT
+    hooks = _registered(using)
     for method, own in using:
         if reach.matches(method, _FILLING) and not reach.reaches(method):
-            for site in _conditional_fills(method.node, own, name):
+            for site in _sites(method, own, name, hooks):
                 place = frame.place(site)._replace(filename=method.module.filename)
                 text = f"`self.{name}`, filled here as this rank's own work goes,"
                 return frozenset({Taint("data", place, text, "likely")})
     return NO_TAINT
+
+
+def _sites(method: FunctionInfo, own: str, name: str, hooks: set[str]) -> Iterator[ast.AST]:
+    """Where a method fills the field as this rank's own work goes; ``__init__`` itself does so on all ranks."""
+    if method.name == "__init__":
+        return (
+            node
+            for function in ast.walk(method.node)
+            if isinstance(function, _Function) and function is not method.node
+            for node in ast.walk(function)
+            if _fills(node, own, name)
+        )
+    if method.name in hooks:
+        return (node for node in ast.walk(method.node) if _fills(node, own, name))
+    return _conditional_fills(method.node, own, name)
+
+
+def filling_methods(frame: Frame, cls: ClassInfo, name: str) -> list[FunctionInfo]:
+    """The methods of a class that put something into a container in a field, and do not communicate."""
+    reach = frame.machine.reach
+    return [
+        method
+        for owner in cls.mro()
+        for method in owner.methods.values()
+        if method.self_name is not None
+        and method.name != "__init__"
+        and reach.mentions(method, name)
+        and reach.matches(method, _FILLING)
+        and not reach.reaches(method)
+        and any(_fills(node, method.self_name, name) for node in ast.walk(method.node))
+    ]
+
+
+def _registered(using: list[tuple[FunctionInfo, str]]) -> set[str]:
+    """The methods of a class that it hands to something by whose name they are hooks."""
+    classes = {id(method.cls): method.cls for method, _ in using if method.cls is not None}
+    found: set[str] = set()
+    for cls in classes.values():
+        if b"hook" not in cls.module.source.content:
+            continue
+        for method in cls.methods.values():
+            calls = (node for node in ast.walk(method.node) if isinstance(node, ast.Call))
+            for call in calls:
+                if isinstance(call.func, ast.Attribute) and "hook" in call.func.attr:
+                    handed = (part for arg in call.args for part in ast.walk(arg))
+                    found.update(
+                        part.attr
+                        for part in handed
+                        if isinstance(part, ast.Attribute)
+                        and isinstance(part.value, ast.Name)
+                        and part.value.id == method.self_name
+                    )
+    return found
 
 
 def _is_field(node: ast.AST, self_name: str, name: str) -> bool:
@@ -74,14 +135,29 @@ def _empties(node: ast.AST, self_name: str, name: str) -> bool:
         return node.func.attr in _EMPTIES and _is_field(node.func.value, self_name, name)
     if isinstance(node, ast.Delete):
         return any(isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in node.targets)
+    if isinstance(node, ast.Assign) and _is_empty(node.value):
+        return any(
+            not isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in node.targets
+        )
     return False
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """``{}``, ``[]``, ``set()``, ``defaultdict(list)``: a new container with nothing in it."""
+    if isinstance(value, (ast.Dict, ast.List)):
+        return not (value.keys if isinstance(value, ast.Dict) else value.elts)
+    if not isinstance(value, ast.Call) or value.keywords:
+        return False
+    made = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    return made.endswith(_MADE) and (not value.args or made == "defaultdict")
 
 
 def _fills(node: ast.AST, self_name: str, name: str) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in _FILLS and _is_field(node.func.value, self_name, name)
-    if isinstance(node, ast.Assign):
-        return any(isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in node.targets)
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return any(isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in targets)
     return False
 
 

@@ -79,6 +79,15 @@ def _is_given(value: Value) -> bool:
     return False
 
 
+def distinct(kind: str, item: Value) -> Taints:
+    """Why a set made of items may have another number of them: as many as are different."""
+    return (
+        frozenset(t for t in item.taint if t.kind in ("data", "random", "time"))
+        if kind == "set"
+        else NO_TAINT
+    )
+
+
 def placed(items: Value, item: Value) -> Value:
     """An item at a place of a list: which one it is varies with the rank where the rank has chosen the items."""
     which = frozenset(t for t in items.trip or NO_TAINT if t.kind in ("rank", "group-rank"))

@@ -63,7 +63,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.divergence import group_key, variance
-from ..traces.nodes import Branch, Op
+from ..traces.nodes import Branch, Loop, Op
 from ..values.evaluate import Valuation, evaluate
 from .registry import rule
 from .support_dtypes import unequal_dtypes
@@ -125,6 +125,11 @@ def _dtypes(step: Step, op: Op) -> Iterable[Finding]:
     yield finding_at(RULE, op, message, DTYPES, certainty=certainty, taints=taints, calls=step.calls)
 
 
+def _other_rounds(path: Path) -> bool:
+    """Whether ranks run a loop around a different number of times: what its rounds have is another defect."""
+    return any(isinstance(node, Loop) and variance(node.trip) for node, _ in path)
+
+
 def _roots_outside(tree: Tree) -> Iterable[Finding]:
     """Roots that are no global rank of a member: ranks within the group, and ranks of others."""
     leaders: set[tuple[object, object]] = set()
@@ -174,7 +179,7 @@ def _judge(step: Step, op: Op) -> Iterable[Finding]:
     named = [("root", op.root)] if op.root is not None else []
     for word, value in (*named, *(("operator or other shared argument", v) for v in op.invariant)):
         certainty = varies(value, step.path, subgroup=group_key(op) is not None)
-        if certainty is None:
+        if certainty is None or (certainty == "likely" and _other_rounds(step.path)):
             continue
         message = f"the {word} of `{op.text}` differs between the ranks that call it"
         yield finding_at(

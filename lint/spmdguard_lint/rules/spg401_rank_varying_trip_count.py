@@ -77,4 +77,6 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             f"`{divergence.condition_text}` may run a different number of times on each rank, "
             f"and each round calls `{divergence.text}`"
         )
+        if divergence.form == "items":
+            message = f"`{divergence.text}` may communicate another number of times on each rank: once for each item"
         yield from_divergence(RULE, divergence, message, HELP)

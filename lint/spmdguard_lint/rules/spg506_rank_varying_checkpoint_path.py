@@ -58,19 +58,18 @@ from typing import TYPE_CHECKING
 
 from ..traces.divergence import group_key, variance
 from ..traces.files import RANKS, Access, appends, in_open_file
-from ..traces.nodes import Call, Op
+from ..traces.nodes import Event, Op
 from ..traces.pieces import folders, made_of
 from ..traces.where import calls_of
 from .registry import rule
-from .support import source_text
-from .support_events import finding, reading
+from .support_events import reading
 from .support_trees import Step, finding_at, steps
 from .support_varying import varies
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
     from ..model import Finding
-    from ..values.value import Taint, Value
+    from ..values.value import Place, Taint, Value
 
 RULE = rule(
     code="SPG506", name="rank-varying-checkpoint-path", severity="error", status="stable", page=__doc__
@@ -115,20 +114,22 @@ def _telling(value: Value) -> tuple[Taint, ...]:
 
 
 def _each_its_own(root: Root) -> Iterator[Finding]:
-    """Files that every rank writes under its rank, in a folder named by its clock or at random; one for each place."""
-    done: set[tuple[Call, ...]] = set()
+    """Files that every rank writes under its rank, in a folder named by its clock or at random: one for each."""
+    done: set[Place] = set()
     for access in root.accesses:
-        calls = calls_of(access.where)
         told = _folder_varies(access)
-        if told and calls not in done:
-            done.add(calls)
-            yield finding(
+        if told and told[0].place not in done:
+            source = told[0]
+            done.add(source.place)
+            named = f"each rank names a folder by its own `{source.text}`"
+            message = f"{named}, and `{access.node.text}` puts its part there"
+            yield finding_at(
                 RULE,
-                access.node,
-                f"each rank names the folder for itself in which `{access.node.text}` puts its part",
+                Event(source.place, "source", source.text),
+                message,
                 HELP,
-                where=access.where,
-                steps=[(taint.place, source_text(taint)) for taint in told[:2]],
+                calls=calls_of(access.where),
+                reached=access.node,
             )
 
 

@@ -180,6 +180,18 @@ def test_iterators_that_last() -> None:
                     break
                 model(name).sum().backward()
 
+        def rows(rank, world):
+            for column in range(world):
+                if column == rank:
+                    yield torch.ones(2)
+                else:
+                    yield torch.zeros(2)
+
+        def as_many():
+            made = rows(dist.get_rank(), dist.get_world_size())
+            while (row := next(made, None)) is not None:
+                dist.all_reduce(row)
+
         def first(files):
             it = iter(files[dist.get_rank() :: dist.get_world_size()])
             shape = next(it)

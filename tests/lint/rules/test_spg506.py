@@ -117,13 +117,13 @@ def test_files_by_rank_in_a_folder_by_clock() -> None:
 
         class Run:
             def __init__(self, root):
-                self.folder = Path(root) / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+                self.folder = Path(root) / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")  # SPG506
 
             def save(self, state):
                 rank = dist.get_rank()
                 target = self.folder / "shards"
                 target.mkdir(parents=True, exist_ok=True)
-                torch.save(state, target / f"rank{rank}.pt")  # SPG506
+                torch.save(state, target / f"rank{rank}.pt")
                 torch.save(torch.get_rng_state(), target / f"random{rank}.pt")
                 dist.barrier()
 
@@ -133,13 +133,13 @@ def test_files_by_rank_in_a_folder_by_clock() -> None:
 
         def plain(array):
             rank = dist.get_rank()
-            stamp = time.strftime("%Y%m%d-%H%M%S")
-            np.save(f"out/{stamp}/{rank}.npy", array)  # SPG506
+            stamp = time.strftime("%Y%m%d-%H%M%S")  # SPG506
+            np.save(f"out/{stamp}/{rank}.npy", array)
             dist.barrier()
 
         def joined(array):
-            path = os.path.join("out", str(uuid.uuid4()), "part-" + str(dist.get_rank()) + ".npy")
-            np.save(path, array)  # SPG506
+            path = os.path.join("out", str(uuid.uuid4()), "part-" + str(dist.get_rank()) + ".npy")  # SPG506
+            np.save(path, array)
             dist.barrier()
         """,
         "SPG506",

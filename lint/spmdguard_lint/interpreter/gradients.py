@@ -1,0 +1,87 @@
+"""Gradients that one rank has and another has not: where a forward pass leaves a module out.
+
+A parameter has no gradient after the backward pass of a batch that its module was not called for. As a rule that is so
+on all ranks alike (a frozen or unused module), and a test of ``p.grad is None`` parts no ranks. Where a module of the
+same file decides in its ``forward`` by the contents of a batch or by chance whether a submodule is called, it does.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ..values.value import NO_TAINT, NONE, Taint, Taints, Value
+from .frame import Frame
+
+if TYPE_CHECKING:
+    from ..names.classes import ClassInfo
+
+_CONTENTS = frozenset(
+    {"any", "all", "item", "sum", "numel", "nonzero", "max", "min", "count_nonzero", "tolist"}
+)
+_CHANCE = frozenset({"rand", "random", "uniform", "randint", "bernoulli", "choice", "randn", "randrange"})
+_LEAVES = (ast.Continue, ast.Return, ast.Break)
+
+
+def missing_gradient(frame: Frame, left: Value, right: Value) -> Taints:
+    """Why ``parameter.grad is None`` may hold on one rank alone."""
+    if right.key != NONE.key or left.tag != "expr" or left.data[0] != "attr:grad":
+        return NO_TAINT
+    cache = frame.machine.queues
+    key = (id(frame.module), "<gradients>")
+    if key not in cache:
+        cache[key] = _skipped(frame)
+    return cache[key]
+
+
+def _skipped(frame: Frame) -> Taints:
+    for cls in frame.module.all_classes:
+        forward = cls.methods.get("forward")
+        if forward is None or forward.self_name is None or not _is_module(cls):
+            continue
+        for node in ast.walk(forward.node):
+            if isinstance(node, (ast.If, ast.IfExp)) and _asks(node.test) and _skips(node, forward.self_name):
+                from .expressions import text_of
+
+                text = f"`{text_of(node.test)}`, which decides whether a module takes part"
+                return frozenset({Taint("data", frame.place(node.test), text, "likely")})
+    return NO_TAINT
+
+
+def _is_module(cls: ClassInfo) -> bool:
+    return any(base.rpartition(".")[2].endswith("Module") for base in cls.external_bases())
+
+
+def _asks(test: ast.expr) -> bool:
+    """Whether a test looks into tensors, or draws a number."""
+    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
+    names = {
+        call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        for call in calls
+    }
+    return bool(names & (_CONTENTS | _CHANCE))
+
+
+def _skips(node: ast.If | ast.IfExp, self_name: str) -> bool:
+    """Whether one arm alone calls submodules, or leaves before others are called."""
+    arms = [node.body, node.orelse]
+    parts: list[list[ast.AST]] = [list(arm) if isinstance(arm, list) else [arm] for arm in arms]
+    calling = [any(_calls(part, self_name) for part in arm) for arm in parts]
+    if calling[0] != calling[1]:
+        return True
+    return not any(calling) and any(bool(arm) and isinstance(arm[-1], _LEAVES) for arm in parts)
+
+
+def _calls(part: ast.AST, self_name: str) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, (ast.Attribute, ast.Subscript))
+        and _root(node.func) == self_name
+        for node in ast.walk(part)
+    )
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
