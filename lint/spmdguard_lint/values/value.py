@@ -202,7 +202,8 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
     if size > MAX_SIZE and condition.size > 1:
         return choice(Value("sym", (condition.key,), condition.taint), then, orelse)
     if size > MAX_SIZE:
-        return symbol(("either", intern(key)), taint, trip)
+        # as of the choice itself, nothing is known of its length: its reasons are none to have another number of items
+        return symbol(("either", intern(key)), taint, NO_TAINT if trip is None else trip)
     return Value("ite", (condition, then, orelse), taint, trip, key, size)
 
 
