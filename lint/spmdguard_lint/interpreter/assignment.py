@@ -9,6 +9,7 @@ from .contents import touch, whole, with_length
 from .expressions import evaluate
 from .flags import set_flag, set_variable
 from .frame import Frame
+from .inflight import used
 from .state import CELL
 
 
@@ -93,6 +94,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) 
         set_variable(frame, index, value, target)
     if write_item(frame, receiver, index, value, target, weak=weak):
         return
+    used(frame, receiver, target, written=True)
     if receiver.tag in ("obj", "ext", "extobj", "module", "class"):
         return
     taint = union(receiver.taint, data_of(value.taint), index.taint)  # an item is contents, whoever wrote it
@@ -154,6 +156,8 @@ def _part(frame: Frame, value: Value, position: int, target: ast.AST) -> Value:
 def augmented(frame: Frame, node: ast.AugAssign) -> None:
     """``target op= value``."""
     load = _as_load(node.target)
+    if frame.machine.begun and isinstance(node.target, (ast.Name, ast.Attribute)):
+        used(frame, evaluate(frame, load), node, written=True)
     combined = ast.copy_location(ast.BinOp(left=load, op=node.op, right=node.value), node)
     value = evaluate(frame, combined)
     if isinstance(node.op, ast.Add) and value.tag == "expr":

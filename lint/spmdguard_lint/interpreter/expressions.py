@@ -32,6 +32,7 @@ from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_c
 from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
 from .frame import Frame
 from .gradients import missing_gradient
+from .inflight import used
 from .lookup import lookup_name
 from .protocols import BINARY, compared, special
 from .state import join
@@ -135,12 +136,16 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         from .container_methods import fill_in
 
         receiver = fill_in(frame, receiver, index, node)
+    if not is_container(frame, receiver):
+        used(frame, receiver, node, written=False)
     return read_item(frame, receiver, index, node)
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     operator = _BINARY.get(type(node.op), "?")
+    for side in (left, right):
+        used(frame, side, node, written=False)
     own = special(frame, left, BINARY[operator], [right], node) if operator in BINARY else None
     if own is not None:
         return own

@@ -25,6 +25,7 @@ from .contents import whole, with_length
 from .expressions import text_of
 from .facts_values import argument, dtype_given, main_predicate, seed, varying_value
 from .frame import Frame
+from .inflight import begun, starts
 from .limits import note_told
 from .orders import order_at
 
@@ -247,6 +248,12 @@ def _emit_op(
     items = argument(fact.each, args, kwargs)
     trip = NO_TAINT if items is None else with_length(frame, items).trip or NO_TAINT
     frame.out.append(Loop(op.place, [op], [], trip, "items", text, iterated=items) if trip else op)
+    if fact.async_handle:
+        index = fact.group.index if fact.group is not None else 0
+        op.begins = starts(op.name, name, kwargs, len(args), index)
+        if op.begins:
+            filled = {which.index for which in (*fact.buffers, *fact.outputs)}
+            begun(frame, op.place, [arg for position, arg in enumerate(args[:2]) if position not in filled])
 
 
 def argument_keyword(kwargs: dict[str, Value], name: str) -> Value | None:

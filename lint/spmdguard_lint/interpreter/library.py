@@ -29,6 +29,7 @@ from .expressions import text_of
 from .facts_values import dtype_given
 from .following import hide_handed
 from .frame import Frame
+from .inflight import call_used, method_used
 from .iterating import ENDLESS, endless_iterator, islice, length_of, next_item, range_trip, same_length
 from .kinds import BY_CONTENT, is_subclass, structural
 from .orders import CHANGING, reordered, sorted_list
@@ -89,6 +90,7 @@ def call_external(
 
         return apply_fact(frame, helper, qualname, None, args, kwargs, node)
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    call_used(frame, qualname, args, node)
     hide_handed(frame, args, kwargs, node)
     if everything and facts.agrees_by_name(qualname):
         return symbol((qualname, frame.place(node)))
@@ -143,6 +145,7 @@ def call_builtin(
     frame: Frame, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
     """A built-in function."""
+    call_used(frame, name, args, node)
     if name == "next" and args:
         return next_item(frame, args, node)
     if args and args[0].tag == "generator" and name in _CONSUMING:
@@ -304,6 +307,7 @@ def call_unknown_method(
         instance = symbolic_instance(frame, owner, ("nearby", owner.full_name))
         return call_value(frame, bound_method(frame, nearby, instance), args, kwargs, node)
     frame.out.append(Fallible(frame.place(node), text_of(node), False))
+    method_used(frame, receiver, name, args, node)
     hide_handed(frame, args, kwargs, node)
     if name in CHANGING:
         reordered(frame, receiver, name, args, kwargs, node)

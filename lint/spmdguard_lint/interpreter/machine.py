@@ -90,6 +90,8 @@ class Machine:
         self.stored: dict[int, frozenset[str]] = {}
         self.handlers: dict[int, frozenset[str]] = {}
         self.wrapping: dict[int, bool] = {}
+        self.begun: set[Place] = set()  # of operations that have been begun only
+        self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
         self.told: set[object] = set()
         self.enums: dict[str, ClassInfo] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed

@@ -2,8 +2,9 @@
 # unwaited-async-collective (SPG603)
 
 ## What it does
-Finds asynchronous operations whose handle is never waited for, handles that are overwritten before the
-wait, and buffers that are used between the start and the wait. So it does with asynchronous checkpoints, of which
+Finds asynchronous operations whose handle is never waited for, or by some ranks only, handles that are overwritten
+before the wait, waits for operations that were called without `async_op=True`, and buffers that are used between the
+start and the wait. So it does with asynchronous checkpoints, of which
 the last one is often forgotten: the one before is waited for when the next begins, and no next one comes.
 
 ## Why is this bad
@@ -38,9 +39,11 @@ def exchange(mine, theirs, peer):
 
 ## Known limits
 `async_op` counts where it is written as `True`; a switch in a variable is left alone.
-Judged inside one function: a handle that is stored in an attribute or passed on is taken to be waited for
-elsewhere. A returned one is followed to the callers in the same file, by the function's name. Buffers are
-followed by name, in the statements between start and wait of the same block.
+That no rank ever waits is judged inside one function: a handle that is stored in an attribute or passed on is taken to
+be waited for elsewhere. A returned one is followed to the callers in the same file, by the function's name. Buffers
+are followed through calls, attributes and lists of outputs, but not through views (`flat[:8]`), and lists of buffers
+on which a loop begins operations by their name in the same block. A use counts as too early where every way that
+leads to it has the operation under way.
 
 ## Fix safety
 No fix: where the wait belongs decides what overlaps with what.
@@ -58,15 +61,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
-from ..traces.nodes import Op
-from ..values.value import Place
+from ..traces.nodes import Event, Op
+from ..values.value import Place, alternatives
 from .registry import rule
+from .support_flight import WORLD, begun_in, follow
 from .support_futures import ASYNC_SAVE, left_at_the_end
 from .support_handles import dropped, handing_on
-from .support_trees import finding_at, steps
+from .support_lists import begun_on_each, used_early
+from .support_messages import handles
+from .support_trees import every_node, finding_at, steps
 
 if TYPE_CHECKING:
-    from ..analysis import Analysis
+    from ..analysis import Analysis, Root
 
 RULE = rule(code="SPG603", name="unwaited-async-collective", severity="error", status="stable", page=__doc__)
 LAST = "call `result()` on its future when the training ends: it waits, and raises what went wrong"
@@ -75,6 +81,7 @@ _ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv", ASYNC_SAVE})
 _SENDS = frozenset({"isend"})
 _NO_BUFFER = frozenset({"barrier", "batch_isend_irecv", ASYNC_SAVE})
 _METADATA = frozenset({"shape", "dtype", "device", "size", "numel", "dim", "ndim", "stride", "is_cuda"})
+NONE_GIVEN = "give it `async_op=True`, or drop the wait"
 Starts = dict[tuple[int, int, int, int], Op]
 
 
@@ -87,18 +94,63 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if isinstance(op, Op) and (op.handle or op.name in _ALWAYS_ASYNC):
                 by_file.setdefault(op.place.filename, {})[op.place[1:]] = op
     modules = {root.module.filename: root.module for root in analysis.roots}
+    found: list[Finding] = []
+    kept: set[Place] = set()
     for filename, starts in sorted(by_file.items()):
         if filename in modules:
             tree = modules[filename].tree
             ends = _synchronised(tree)
             left = {k: op for k, op in starts.items() if not any(k[0] in r for r in ends)}
-            yield from _in_scope(tree, left)
-            yield from _handed_on(tree, {k: op for k, op in left.items() if op.name != ASYNC_SAVE})
+            kept.update(op.place for op in left.values())
+            found.extend(_in_scope(tree, left))
+            found.extend(_handed_on(tree, {k: op for k, op in left.items() if op.name != ASYNC_SAVE}))
+    yield from found
+    rows = {(finding.site.filename, finding.site.start.row) for finding in found}
+    for finding in _followed(analysis, kept):
+        if (finding.site.filename, finding.site.start.row) not in rows:
+            yield finding
     for root in analysis.entry_roots():
         if ASYNC_SAVE in root.contents.ops and not (root.exceeded or root.truncated):
             for step, op in left_at_the_end(root.tree):
                 message = f"nothing waits for the last `{op.text}` before the process group is destroyed"
                 yield finding_at(RULE, op, message, LAST, calls=step.calls)
+
+
+def _followed(analysis: Analysis, kept: set[Place]) -> Iterator[Finding]:
+    """What is seen along the trace: through calls, attributes and lists, rank by rank."""
+    entries = {id(root) for root in analysis.entry_roots()}
+    for root in analysis.roots:
+        begun = {place: op for place, op in begun_in(root).items() if place in kept}
+        early, left = follow(root, begun) if begun else ([], [])
+        for use in early:
+            word = "written" if use.event.name == "buffer-written" else "read"
+            who = "" if len(use.ranks) == WORLD else f" by rank {use.ranks[0]}"
+            message = (
+                f"`{use.event.text}`: the buffer is {word}{who} before `{use.op.text}` has been waited for"
+            )
+            yield finding_at(RULE, use.event, message, HELP, calls=use.calls, reached=use.op)
+        for one in left if id(root) in entries else ():
+            waits = f"rank {one.waits} waits in `{one.event.text}`"
+            message = f"{waits}, and rank {one.never} never waits for `{one.op.text}`"
+            yield finding_at(RULE, one.event, message, HELP, calls=one.calls, reached=one.op)
+        yield from _no_handle(root)
+
+
+def _no_handle(root: Root) -> Iterator[Finding]:
+    """A wait for an operation that was called without ``async_op=True``: it has ended, and gave None."""
+    ended = {n.place: n for n in every_node(root.tree) if isinstance(n, Op) and n.begins is False}
+    for step in steps(root.tree) if ended else ():
+        node = step.node
+        if not isinstance(node, Event) or node.name != "wait" or node.receiver is None:
+            continue
+        given = alternatives(node.receiver)
+        places = list(handles(node.receiver))
+        if places and len(places) == len(given) and all(place in ended for place in places):
+            op = ended[places[0]]
+            message = f"`{node.text}`: `{op.text}` gives no handle without `async_op=True`, but None"
+            yield finding_at(
+                RULE, node, message, NONE_GIVEN, certainty="definite", calls=step.calls, reached=op
+            )
 
 
 def _handed_on(tree: ast.AST, starts: Starts) -> Iterator[Finding]:
@@ -133,9 +185,20 @@ def _in_scope(scope: ast.AST, starts: Starts) -> Iterator[Finding]:
     for block in _blocks(scope):
         for position, statement in enumerate(block):
             yield from _at(statement, block[position + 1 :], starts, reads)
+            yield from _items_used(statement, block[position + 1 :], starts)
     for inner in _own(scope):
         if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _in_scope(inner, starts)
+
+
+def _items_used(statement: ast.stmt, rest: list[ast.stmt], starts: Starts) -> Iterator[Finding]:
+    """A list of buffers, on each of which an operation was begun, is used before the list of handles is read."""
+    begun = begun_on_each(statement, lambda value: _started(value, starts))
+    if begun is not None and begun.op.name not in _SENDS:
+        use = used_early(begun, rest, lambda value: _started(value, starts))
+        if use is not None:
+            message = f"the items of `{begun.base}` are used before `{begun.op.text}` has been waited for"
+            yield _finding(begun.op, use, message)
 
 
 def _at(

@@ -36,10 +36,12 @@ class Op(Node):
     ``kind`` is "collective", "lifecycle", "point-to-point" or "request" (a flag that asks the trainer for
     something that all ranks do); all but "point-to-point" count in a trace. ``tensors`` are the expressions that
     its first arguments are made of, ``paths`` the names under which every rank writes its part. ``implicit`` says
-    that the call hides the collective (a DDP forward, ``backward()``).
+    that the call hides the collective (a DDP forward, ``backward()``). ``begins`` says whether it only begins the
+    operation (None: a variable decides).
     """
 
     __slots__ = (
+        "begins",
         "certainty",
         "group",
         "handle",
@@ -73,6 +75,7 @@ class Op(Node):
         self.implicit = implicit
         self.root = root
         self.handle = False
+        self.begins: bool | None = None
         self.invariant: tuple[Value, ...] = ()
         self.paths: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
