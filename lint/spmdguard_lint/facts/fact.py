@@ -72,6 +72,7 @@ class Fact:
     ``outputs``: arguments written in place with rank-varying data (``recv``'s tensor, ``scatter``'s output).
     ``retypes``: argument whose object becomes of type ``returns`` in place (``fully_shard``'s module).
     ``items``: canonical type names of the items of a returned tuple; "" where unknown.
+    ``at_root``: the list that the root alone gives (``gather_list``).
     ``callee``: where that function stands, if it is not the first argument.
     ``trips``: the argument that decides how often a loop over the result runs (batches to skip).
     ``parts``: facts on the items of a returned tuple, where they differ: ``(rank, world_size)``.
@@ -108,6 +109,7 @@ class Fact:
     parts: tuple[Fact, ...] = ()
     trips: Arg | None = None
     callee: Arg | None = None
+    at_root: Arg | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,13 +60,30 @@ FUNCTIONS: dict[str, Fact] = {
         "reduce", _G3, _TENSOR, root=_DST_1, invariant=(_OP_2, Arg(5, "group_dst")), **_HANDLE
     ),
     "torch.distributed.gather": exchanged(
-        "gather", _G3, Arg(1, "gather_list"), root=_DST_2, invariant=(Arg(5, "group_dst"),), **_HANDLE
+        "gather",
+        _G3,
+        Arg(1, "gather_list"),
+        root=_DST_2,
+        invariant=(Arg(5, "group_dst"),),
+        at_root=Arg(1, "gather_list"),
+        **_HANDLE,
     ),
     "torch.distributed.gather_object": exchanged(
-        "gather_object", _G3, Arg(1, "object_gather_list"), root=_DST_2, invariant=(Arg(4, "group_dst"),)
+        "gather_object",
+        _G3,
+        Arg(1, "object_gather_list"),
+        root=_DST_2,
+        invariant=(Arg(4, "group_dst"),),
+        at_root=Arg(1, "object_gather_list"),
     ),
     "torch.distributed.scatter": exchanged(
-        "scatter", _G3, _TENSOR, root=_SRC_2, invariant=(Arg(5, "group_src"),), **_HANDLE
+        "scatter",
+        _G3,
+        _TENSOR,
+        root=_SRC_2,
+        invariant=(Arg(5, "group_src"),),
+        at_root=Arg(1, "scatter_list"),
+        **_HANDLE,
     ),
     "torch.distributed.scatter_object_list": exchanged(
         "scatter_object_list",

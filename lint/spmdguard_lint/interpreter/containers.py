@@ -287,6 +287,7 @@ def repeated(frame: Frame, left: Value, right: Value, node: ast.AST) -> Value:
     """``[x] * n``."""
     item = joined(list(fields_of(frame, left).values()))
     fields = {REST: item} if item is not None else {}
+    frame.machine.repeated[("list", frame.place(node), frame.nesting)] = fields
     return allocate(frame, "list", fields, right.taint, node)
 
 

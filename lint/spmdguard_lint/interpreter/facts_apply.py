@@ -27,6 +27,7 @@ from .facts_values import argument, dtype_given, main_predicate, seed, varying_v
 from .frame import Frame
 from .inflight import begun, starts
 from .limits import note_told
+from .operands import is_given, mark_aliases
 from .orders import order_at
 
 if TYPE_CHECKING:
@@ -248,6 +249,11 @@ def _emit_op(
     items = argument(fact.each, args, kwargs)
     trip = NO_TAINT if items is None else with_length(frame, items).trip or NO_TAINT
     frame.out.append(Loop(op.place, [op], [], trip, "items", text, iterated=items) if trip else op)
+    if fact.at_root is not None:
+        op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
+    if fact.kind == "collective":
+        lists = [argument(which, args, kwargs) for which in (*fact.buffers, *fact.outputs)]
+        mark_aliases(frame, [value for value in lists if value is not None], node)
     if fact.async_handle:
         index = fact.group.index if fact.group is not None else 0
         op.begins = starts(op.name, name, kwargs, len(args), index)

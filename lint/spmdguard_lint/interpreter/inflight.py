@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.build import WORK
 from ..traces.nodes import Event
 from ..values.value import Place, Value, alternatives, is_const
 from .contents import is_container
@@ -116,6 +117,8 @@ def method_used(frame: Frame, receiver: Value, name: str, args: list[Value], nod
     """``x.fill_(v)`` writes x, ``x.sum()`` reads it; metadata and views do neither."""
     if name in _HARMLESS:
         return
+    if _hands_over(frame, args, node):
+        return
     in_place = name.endswith("_") and not name.startswith("_")
     used(frame, receiver, node, written=in_place)
     for arg in args:
@@ -125,7 +128,23 @@ def method_used(frame: Frame, receiver: Value, name: str, args: list[Value], nod
 def call_used(frame: Frame, name: str, args: list[Value], node: ast.AST) -> None:
     """A library function reads its arguments."""
     last = name.rpartition(".")[2]
-    if last in _HARMLESS or (name == last and last not in _READING):
+    if last in _HARMLESS or (name == last and last not in _READING) or _hands_over(frame, args, node):
         return
     for arg in args:
         used(frame, arg, node, written=False)
+
+
+def _hands_over(frame: Frame, args: list[Value], node: ast.AST) -> bool:
+    """Whether unknown code gets a handle, and may wait for it before it looks at anything else: marked in the trace."""
+    found = False
+    for arg in args if frame.machine.begun else ():
+        values = [arg]
+        if is_container(frame, arg):
+            from .containers import fields_of
+
+            values = list(fields_of(frame, arg).values())
+        for one in values:
+            if any(a.tag == "extobj" and a.data[0] == WORK for a in alternatives(one)):
+                frame.out.append(Event(frame.place(node), "handle-given", "", (), receiver=one))
+                found = True
+    return found

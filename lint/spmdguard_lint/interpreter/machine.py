@@ -92,6 +92,7 @@ class Machine:
         self.wrapping: dict[int, bool] = {}
         self.begun: set[Place] = set()  # of operations that have been begun only
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
+        self.repeated: dict[Hashable, dict[str, Value]] = {}  # the items of ``[x] * n`` as they were made
         self.told: set[object] = set()
         self.enums: dict[str, ClassInfo] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed

@@ -3,7 +3,8 @@
 
 ## What it does
 Finds collectives whose root (`src`, `dst`), reduce operator, tensor size or dtype differs between the ranks that call
-it, and roots that are a rank within the group where the global rank is asked for.
+it, roots that are a rank within the group where the global rank is asked for, and lists of `gather` and `scatter` that
+the root lacks or other ranks give.
 
 ## Why is this bad
 A root is an agreement: with `dst=rank` every rank believes that it is the one to receive, and nobody
@@ -64,11 +65,12 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from ..traces.divergence import group_key, variance
 from ..traces.nodes import Branch, Loop, Op
-from ..values.evaluate import Valuation, evaluate
+from ..values.evaluate import Valuation, evaluate, truth
+from ..values.value import NONE
 from .registry import rule
 from .support_dtypes import unequal_dtypes
 from .support_shapes import unequal
-from .support_trees import Path, Step, finding_at, members_of, reaching, steps
+from .support_trees import WORLDS, Path, Step, finding_at, members_of, reaching, steps
 from .support_varying import varies
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
 RULE = rule(code="SPG107", name="rank-varying-root-or-shape", severity="error", status="stable", page=__doc__)
 HELP = "every rank must name the same root and the same operator: a constant, or a value shared before"
 SIZES = "share the sizes first and pad to the largest, or gather objects"
+LISTS = "give the list on the root, and None on every other rank"
 DTYPES = "convert to one dtype on every rank before the call"
 GLOBAL = "translate it with `dist.get_global_rank(group, rank)`, or pass it as `group_src` or `group_dst`"
 
@@ -92,6 +95,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if isinstance(step.node, Op) and step.node.kind == "collective":
                 yield from _judge(step, step.node)
                 yield from _sizes(step, step.node)
+                yield from _lists(step, step.node)
         yield from _roots_outside(root.tree)
 
 
@@ -112,6 +116,32 @@ def _sizes(step: Step, op: Op) -> Iterable[Finding]:
         taints=variance(value.taint)[:2],
         calls=step.calls,
     )
+
+
+def _lists(step: Step, op: Op) -> Iterable[Finding]:
+    """The list that only the root gives: missing there, or given by other ranks."""
+    if op.at_root is None or group_key(op) is not None or "group_" in op.text:
+        return
+    for world, local in WORLDS:
+        for rank in range(world):
+            at = Valuation(rank, world, local)
+            root = 0 if op.root is None or op.root.key == NONE.key else evaluate(op.root, at)
+            given = truth(op.at_root, at)
+            if given is None or not isinstance(root, int) or not _surely(step.path, at):
+                continue
+            if given is not (rank == root):
+                what = "gives a list and is not the root" if given else "is the root and gives no list"
+                message = f"rank {rank} {what} in `{op.text}`"
+                yield finding_at(RULE, op, message, LISTS, certainty="definite", calls=step.calls)
+                return
+
+
+def _surely(path: Path, at: Valuation) -> bool:
+    """Whether a rank comes to the end of a path under conditions all of which are known."""
+    for node, part in path:
+        if isinstance(node, Branch) and truth(node.condition, at) is not (part == "then"):
+            return False
+    return True
 
 
 def _dtypes(step: Step, op: Op) -> Iterable[Finding]:

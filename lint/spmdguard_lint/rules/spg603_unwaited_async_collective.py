@@ -62,14 +62,14 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.nodes import Event, Op
-from ..values.value import Place, alternatives
+from ..values.value import NONE, Place, alternatives
 from .registry import rule
 from .support_flight import WORLD, begun_in, follow
 from .support_futures import ASYNC_SAVE, left_at_the_end
 from .support_handles import dropped, handing_on
 from .support_lists import begun_on_each, used_early
 from .support_messages import handles
-from .support_trees import every_node, finding_at, steps
+from .support_trees import Step, every_node, finding_at, steps
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -81,7 +81,7 @@ _ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv", ASYNC_SAVE})
 _SENDS = frozenset({"isend"})
 _NO_BUFFER = frozenset({"barrier", "batch_isend_irecv", ASYNC_SAVE})
 _METADATA = frozenset({"shape", "dtype", "device", "size", "numel", "dim", "ndim", "stride", "is_cuda"})
-NONE_GIVEN = "give it `async_op=True`, or drop the wait"
+SYNC = "give it `async_op=True`, or drop the wait"
 Starts = dict[tuple[int, int, int, int], Op]
 
 
@@ -139,18 +139,18 @@ def _followed(analysis: Analysis, kept: set[Place]) -> Iterator[Finding]:
 def _no_handle(root: Root) -> Iterator[Finding]:
     """A wait for an operation that was called without ``async_op=True``: it has ended, and gave None."""
     ended = {n.place: n for n in every_node(root.tree) if isinstance(n, Op) and n.begins is False}
+    waits: dict[Place, list[tuple[Step, Event]]] = {}
     for step in steps(root.tree) if ended else ():
         node = step.node
-        if not isinstance(node, Event) or node.name != "wait" or node.receiver is None:
-            continue
-        given = alternatives(node.receiver)
-        places = list(handles(node.receiver))
-        if places and len(places) == len(given) and all(place in ended for place in places):
-            op = ended[places[0]]
-            message = f"`{node.text}`: `{op.text}` gives no handle without `async_op=True`, but None"
-            yield finding_at(
-                RULE, node, message, NONE_GIVEN, certainty="definite", calls=step.calls, reached=op
-            )
+        if isinstance(node, Event) and node.name == "wait" and node.receiver is not None:
+            waits.setdefault(node.place, []).append((step, node))
+    for there in waits.values():
+        given = [one for _, node in there for one in alternatives(node.receiver or NONE)]
+        places = [place for one in given for place in handles(one)]
+        if len(places) == len(given) and all(place in ended for place in places):
+            (step, node), op = there[0], ended[places[0]]
+            text = f"`{node.text}`: `{op.text}` gives no handle without `async_op=True`, but None"
+            yield finding_at(RULE, node, text, SYNC, certainty="definite", calls=step.calls, reached=op)
 
 
 def _handed_on(tree: ast.AST, starts: Starts) -> Iterator[Finding]:

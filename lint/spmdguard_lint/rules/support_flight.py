@@ -2,7 +2,7 @@
 
 Terminology: an operation is *under way* from its start to a wait on its handle. A use is *too early* on a rank where
 every path that leads there has the operation under way. A wait on something unknown, and a wait for the device, is
-taken to end them all.
+taken to end them all, and a call of unknown code that gets a handle to end that one.
 
 Cost: one walk of a root's tree for each rank of a small world, for roots that begin an operation.
 """
@@ -63,9 +63,11 @@ class Flight(Walk):
             self.started.add(node.place)
             return under_way | {node.place}
         if isinstance(node, Fallible):
-            return frozenset() if ".wait(" in node.text or "synchronize(" in node.text else under_way
+            return frozenset() if ".wait" in node.text or "synchronize(" in node.text else under_way
         if not isinstance(node, Event):
             return under_way
+        if node.name == "handle-given" and node.receiver is not None:
+            return under_way - set(handles(node.receiver))
         if node.name == "wait" and node.receiver is not None:
             places = set(handles(node.receiver))
             for place in places:

@@ -37,10 +37,11 @@ class Op(Node):
     something that all ranks do); all but "point-to-point" count in a trace. ``tensors`` are the expressions that
     its first arguments are made of, ``paths`` the names under which every rank writes its part. ``implicit`` says
     that the call hides the collective (a DDP forward, ``backward()``). ``begins`` says whether it only begins the
-    operation (None: a variable decides).
+    operation (None: a variable decides), ``at_root`` whether the list is given that the root alone has.
     """
 
     __slots__ = (
+        "at_root",
         "begins",
         "certainty",
         "group",
@@ -76,6 +77,7 @@ class Op(Node):
         self.root = root
         self.handle = False
         self.begins: bool | None = None
+        self.at_root: Value | None = None
         self.invariant: tuple[Value, ...] = ()
         self.paths: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()

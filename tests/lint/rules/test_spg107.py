@@ -194,3 +194,77 @@ def test_roots_within_a_group() -> None:
         """,
         "SPG107",
     )
+
+
+def test_lists_on_the_root_alone() -> None:
+    """The root has no list, another rank has one, or every rank."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def on_another_rank(x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            outs = [torch.empty_like(x) for _ in range(world)] if rank == 1 else None
+            dist.gather(x, outs, dst=0)  # SPG107
+
+        def on_every_rank(x):
+            outs = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+            dist.gather(x, gather_list=outs, dst=0)  # SPG107
+
+        def nowhere(x):
+            dist.gather(x, dst=0)  # SPG107
+
+        def objects(x):
+            outs = [None] * dist.get_world_size()
+            dist.gather_object(x, outs)  # SPG107
+
+        def scattered(x, world):
+            parts = [torch.ones(4) for _ in range(world)] if dist.get_rank() == 0 else None
+            dist.scatter(x, parts, src=1)  # SPG107
+        """,
+        "SPG107",
+    )
+
+
+def test_lists_where_they_belong() -> None:
+    """The root's list in other words, lists that callers give, roles that are not known, and groups."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def chosen(x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            outs = [torch.empty_like(x) for _ in range(world)] if rank == 0 else None
+            dist.gather(x, outs)
+            dist.scatter(x, outs)
+
+        def in_arms(x, dst=0):
+            if dist.get_rank() == dst:
+                outs = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+                dist.gather(x, outs, dst=dst)
+            else:
+                dist.gather(x, dst=dst)
+
+        def given(x, outs, root):
+            dist.gather(x, outs, dst=root)
+
+        def by_role(x, collects):
+            if collects:
+                dist.gather(x, [x, x.clone()], dst=0)
+            else:
+                dist.gather(x, None, dst=0)
+
+        def in_group(x, group):
+            dist.gather(x, [x], dst=0, group=group)
+
+        def filled(x):
+            outs = []
+            if dist.get_rank() == 0:
+                for _ in range(dist.get_world_size()):
+                    outs.append(torch.empty_like(x))
+            dist.gather(x, outs, dst=0)
+        """,
+        "SPG107",
+    )

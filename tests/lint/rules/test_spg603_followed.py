@@ -280,6 +280,20 @@ def test_waited_for_by_all() -> None:
             dist.all_reduce(x, async_op=True).wait()
             return x + 1
 
+        def handed_over(x, world, overlap):
+            outs = [torch.empty_like(x) for _ in range(world)]
+            work = dist.all_gather(outs, x, async_op=True)
+            return overlap.apply(outs, work)
+
+        def sometimes(x, parallel, rounds):
+            work = dist.all_reduce(x, async_op=False)
+            for _ in range(rounds):
+                if parallel:
+                    work = dist.all_reduce(x, async_op=True)
+                print(rounds)
+                if parallel:
+                    work.wait()
+
         def unknown_wait(x, pool):
             work = dist.all_reduce(x, async_op=True)
             pool.keep(work)
