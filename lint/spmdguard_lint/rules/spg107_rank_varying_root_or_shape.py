@@ -82,6 +82,7 @@ RULE = rule(code="SPG107", name="rank-varying-root-or-shape", severity="error", 
 HELP = "every rank must name the same root and the same operator: a constant, or a value shared before"
 SIZES = "share the sizes first and pad to the largest, or gather objects"
 LISTS = "give the list on the root, and None on every other rank"
+_ROOTED = frozenset({"gather", "gather_object", "scatter"})
 DTYPES = "convert to one dtype on every rank before the call"
 GLOBAL = "translate it with `dist.get_global_rank(group, rank)`, or pass it as `group_src` or `group_dst`"
 
@@ -95,8 +96,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if isinstance(step.node, Op) and step.node.kind == "collective":
                 yield from _judge(step, step.node)
                 yield from _sizes(step, step.node)
-                yield from _lists(step, step.node)
         yield from _roots_outside(root.tree)
+    yield from _lists(analysis)
 
 
 def _sizes(step: Step, op: Op) -> Iterable[Finding]:
@@ -118,22 +119,47 @@ def _sizes(step: Step, op: Op) -> Iterable[Finding]:
     )
 
 
-def _lists(step: Step, op: Op) -> Iterable[Finding]:
-    """The list that only the root gives: missing there, or given by other ranks."""
-    if op.at_root is None or group_key(op) is not None or "group_" in op.text:
-        return
+def _lists(analysis: Analysis) -> Iterable[Finding]:
+    """The list that only the root gives, missing there or given by others; callers know best which ranks come there."""
+    roots = [root for root in analysis.roots if not root.contents.ops.isdisjoint(_ROOTED)]
+    called = {
+        step.node.place
+        for root in roots
+        for step in steps(root.tree)
+        if isinstance(step.node, Op) and step.node.at_root is not None and step.calls
+    }
+    for root in roots:
+        method = root.function is not None and root.function.cls is not None
+        for step in steps(root.tree):
+            op = step.node
+            if (
+                not isinstance(op, Op)
+                or op.at_root is None
+                or group_key(op) is not None
+                or "group_" in op.text
+            ):
+                continue
+            alone = not step.calls and (method or op.place in called)
+            what = None if alone else _wrong_list(op, op.at_root, step.path)
+            if what is not None:
+                message = f"{what} in `{op.text}`"
+                yield finding_at(RULE, op, message, LISTS, certainty="definite", calls=step.calls)
+
+
+def _wrong_list(op: Op, at_root: Value, path: Path) -> str | None:
+    """A rank that has the list and is not the root, or the other way round."""
     for world, local in WORLDS:
         for rank in range(world):
             at = Valuation(rank, world, local)
             root = 0 if op.root is None or op.root.key == NONE.key else evaluate(op.root, at)
-            given = truth(op.at_root, at)
-            if given is None or not isinstance(root, int) or not _surely(step.path, at):
+            given = truth(at_root, at)
+            if given is None or not isinstance(root, int) or not _surely(path, at):
                 continue
             if given is not (rank == root):
-                what = "gives a list and is not the root" if given else "is the root and gives no list"
-                message = f"rank {rank} {what} in `{op.text}`"
-                yield finding_at(RULE, op, message, LISTS, certainty="definite", calls=step.calls)
-                return
+                return (
+                    f"rank {rank} {'gives a list and is not' if given else 'gives no list and is'} the root"
+                )
+    return None
 
 
 def _surely(path: Path, at: Valuation) -> bool:

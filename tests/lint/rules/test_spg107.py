@@ -265,6 +265,18 @@ def test_lists_where_they_belong() -> None:
                 for _ in range(dist.get_world_size()):
                     outs.append(torch.empty_like(x))
             dist.gather(x, outs, dst=0)
+
+        class Sink:
+            def flush(self, x):
+                dist.gather(x, [torch.empty_like(x) for _ in range(dist.get_world_size())], dst=0)
+
+        class FarSink(Sink):
+            def flush(self, x):
+                dist.gather(x, dst=0)
+
+        def by_class(x):
+            sink = Sink() if dist.get_rank() == 0 else FarSink()
+            sink.flush(x)
         """,
         "SPG107",
     )
