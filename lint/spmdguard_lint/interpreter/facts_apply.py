@@ -25,9 +25,8 @@ from .contents import whole, with_length
 from .expressions import text_of
 from .facts_values import argument, dtype_given, main_predicate, seed, varying_value
 from .frame import Frame
-from .inflight import begun, starts
 from .limits import note_told
-from .operands import is_given, mark_aliases
+from .operands import describe, mark_aliases
 from .orders import order_at
 
 if TYPE_CHECKING:
@@ -145,9 +144,6 @@ def read_known(frame: Frame, fact: Fact, receiver: Value, node: ast.AST) -> Valu
     return result_of_fact(frame, fact, text, receiver, [], {}, node)
 
 
-_TENSORS = ("tensor", "input_tensor", "input")
-
-
 def communicates(
     frame: Frame, fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
 ) -> bool:
@@ -233,38 +229,11 @@ def _emit_op(
         root=argument(fact.root, args, kwargs),
         certainty=certainty_of(frame, fact),
     )
-    handle = argument_keyword(kwargs, "async_op")
-    op.handle = handle is not None and not (is_const(handle) and not handle.data[0])
-    from .containers import frozen
-
-    op.invariant = tuple(
-        frozen(frame, value)
-        for which in fact.invariant
-        if (value := argument(which, args, kwargs)) is not None
-    )
-    op.paths = tuple(value for which in fact.paths if (value := argument(which, args, kwargs)) is not None)
-    first = args[:1] if fact.kind == "point-to-point" else args[:2]
-    given = (*first, *(kwargs[name] for name in _TENSORS if name in kwargs))
-    op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
+    describe(frame, op, fact, name, args, kwargs)
     items = argument(fact.each, args, kwargs)
     trip = NO_TAINT if items is None else with_length(frame, items).trip or NO_TAINT
     frame.out.append(Loop(op.place, [op], [], trip, "items", text, iterated=items) if trip else op)
-    if fact.at_root is not None:
-        op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
-    if fact.kind == "collective":
-        lists = [argument(which, args, kwargs) for which in (*fact.buffers, *fact.outputs)]
-        mark_aliases(frame, [value for value in lists if value is not None], node)
-    if fact.async_handle:
-        index = fact.group.index if fact.group is not None else 0
-        op.begins = starts(op.name, name, kwargs, len(args), index)
-        if op.begins:
-            filled = {which.index for which in (*fact.buffers, *fact.outputs)}
-            begun(frame, op.place, [arg for position, arg in enumerate(args[:2]) if position not in filled])
-
-
-def argument_keyword(kwargs: dict[str, Value], name: str) -> Value | None:
-    """A keyword argument."""
-    return kwargs.get(name)
+    mark_aliases(frame, fact, args, kwargs, node)
 
 
 def _write_buffers(

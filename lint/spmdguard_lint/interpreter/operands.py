@@ -1,15 +1,49 @@
-"""What an operation is given: whether a list is there at all, and whether its entries are one and the same tensor."""
+"""What an operation is given: its tensors, whether a list is there at all, whether it only begins, and on what."""
 
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from ..traces.nodes import Event
-from ..values.value import FALSE, TRUE, Value, choice, is_const, symbol
+from ..traces.nodes import Event, Op
+from ..values.value import FALSE, NONE, TRUE, Value, choice, is_const, symbol
 from .contents import is_container, structure
+from .facts_values import argument
 from .frame import Frame
+from .inflight import begun, starts
+
+if TYPE_CHECKING:
+    from ..facts.fact import Fact
 
 ALIASED = "aliased-output"
+_TENSORS = ("tensor", "input_tensor", "input")
+
+
+def describe(
+    frame: Frame, op: Op, fact: Fact, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> None:
+    """Fill in what an operation is given."""
+    from .containers import frozen
+
+    def present(value: Value | None) -> list[Value]:
+        return [] if value is None else [value]
+
+    handle = kwargs.get("async_op")
+    op.handle = handle is not None and not (is_const(handle) and not handle.data[0])
+    shared = [value for which in fact.invariant for value in present(argument(which, args, kwargs))]
+    op.invariant = tuple(frozen(frame, value) for value in shared)
+    op.paths = tuple(value for which in fact.paths for value in present(argument(which, args, kwargs)))
+    first = args[:1] if fact.kind == "point-to-point" else args[:2]
+    given = (*first, *(kwargs[word] for word in _TENSORS if word in kwargs))
+    op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
+    if fact.at_root is not None:
+        op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
+    if fact.async_handle:
+        index = fact.group.index if fact.group is not None else 0
+        op.begins = starts(op.name, name, kwargs, len(args), index)
+    if op.begins:
+        filled = {which.index for which in (*fact.buffers, *fact.outputs)}
+        begun(frame, op.place, [arg for position, arg in enumerate(args[:2]) if position not in filled])
 
 
 def is_given(frame: Frame, value: Value) -> Value:
@@ -29,12 +63,15 @@ def is_given(frame: Frame, value: Value) -> Value:
     return symbol(("given", value.key))
 
 
-def mark_aliases(frame: Frame, outputs: list[Value], node: ast.AST) -> None:
+def mark_aliases(
+    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> None:
     """Mark a call whose list of outputs holds one tensor several times."""
     from .expressions import text_of
 
-    for value in outputs:
-        if is_container(frame, value) and _is_one_tensor(frame, value):
+    for which in (*fact.buffers, *fact.outputs) if fact.kind == "collective" else ():
+        value = argument(which, args, kwargs)
+        if value is not None and is_container(frame, value) and _is_one_tensor(frame, value):
             frame.out.append(Event(frame.place(node), ALIASED, text_of(node)))
             return
 
