@@ -57,7 +57,9 @@ def use_verdict(rewrite: Rewrite, loop: Loop, site: Site) -> bool:
     if not isinstance(only, cst.Expr):
         return False
     condition = rewrite.script.code(only.value)
-    rewrite.replace(step, step_from(rewrite.script, f"if {condition}:\n    break\n"))
+    comment = step.trailing_whitespace.comment
+    kept = f"  {comment.value}" if comment is not None else ""
+    rewrite.replace(step, step_from(rewrite.script, f"if {condition}:{kept}\n    break\n"))
     return leave_outer(rewrite, loop)
 
 

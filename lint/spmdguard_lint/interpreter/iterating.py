@@ -35,6 +35,10 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
     source = with_length(frame, args[0])
     why = runs_dry(frame, source, node)
     if source.tag == "generator":
+        if frame.machine.reach.reaches(source.data[0]) and not endless(source.data[0]):
+            from .loops import consume
+
+            consume(frame, node, source, lambda _value: None, text_of(node))
         source = symbol(("consumed", frame.place(node)), data_of(source.taint))
     item = element_of(frame, source, node)
     if source.trip:
