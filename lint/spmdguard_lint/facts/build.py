@@ -13,6 +13,7 @@ from .fact import Arg, Fact
 WORK = "torch.distributed.Work"
 GROUP = "torch.distributed.ProcessGroup"
 METRIC = "torchmetrics.Metric"
+ENTRY_METRIC = "torchmetrics.Metric, of which each update is an entry that is gathered on its own"
 LOCAL_METRIC = "torchmetrics.Metric, told not to synchronise"
 MODULE = "torch.nn.Module"
 

@@ -126,6 +126,8 @@ EPOCH_ENDS = frozenset(
         "test_epoch_end",
     }
 )
+# Hooks that one process of each node runs.
+ONE_PROCESS_HOOKS = frozenset({"prepare_data"})
 # Hooks that an exception calls on the rank where it is raised.
 FAILURE_HOOKS = frozenset({"on_exception"})
 SETTING_UP = frozenset({"setup", "configure_model", "configure_optimizers"})

@@ -21,6 +21,7 @@ from .tables import TABLES
 BACKWARD = agreed("backward", event="backward")
 """``loss.backward()`` when the loss was computed by a module whose forward has event "synced-forward"."""
 
+ONE_PROCESS_HOOKS = conventions.ONE_PROCESS_HOOKS
 DECIDING_HOOKS = conventions.EPOCH_ENDS | conventions.SETTING_UP
 """The hooks of which some fact says that it communicates only there (``Fact.during``)."""
 
@@ -188,6 +189,13 @@ def subclass_method(base_types: Iterable[str], method_name: str) -> Fact | None:
 def subclass_attribute(base_types: Iterable[str], attr: str) -> Fact | None:
     """The fact on ``self.attr`` in a user's class with these bases."""
     return next((fact for base in base_types if (fact := attribute(base, attr)) is not None), None)
+
+
+def runs_in_one_process(base_types: Iterable[str], method_name: str) -> bool:
+    """Whether a library calls a method of such a class in one process of each node alone."""
+    bases = list(base_types)
+    held = any(hook_parameters(bases, name) is not None for name in ("train_dataloader", "training_step"))
+    return method_name in ONE_PROCESS_HOOKS and held
 
 
 def is_failure_hook(base_types: Iterable[str], method_name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .build import (
+    ENTRY_METRIC,
     IS_LOCAL_MAIN,
     IS_MAIN,
     LOCAL_METRIC,
@@ -171,6 +172,11 @@ TYPES: dict[str, TypeFacts] = {
         },
         call=_METRIC_STEP,
     ),
+    # states without a reduction: computing gathers entry by entry, so all ranks must have made as many updates
+    ENTRY_METRIC: TypeFacts(
+        bases=(METRIC,),
+        methods={"update": Fact(op="metric.update", kind="request", certainty="likely")},
+    ),
     LOCAL_METRIC: TypeFacts(
         bases=(MODULE,),
         methods=dict.fromkeys(("compute", "forward", "update", "reset", "unsync", "state_dict"), PURE)
@@ -208,6 +214,9 @@ CLASS_PATTERNS: tuple[tuple[str, str, str], ...] = (
     ("trl.", "Config", ARGUMENTS),
     ("sentence_transformers.", "Trainer", TRAINER),
     ("peft.PeftModel", "", MODEL),
+    ("torchmetrics.", "MeanAveragePrecision", ENTRY_METRIC),
+    ("torchmetrics.Retrieval", "", ENTRY_METRIC),
+    ("torchmetrics.retrieval.", "", ENTRY_METRIC),
     ("torchmetrics.", "", METRIC),
 )
 

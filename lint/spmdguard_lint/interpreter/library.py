@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts import lookup as facts
-from ..facts.build import LOCAL_METRIC, METRIC
+from ..facts.build import ENTRY_METRIC, LOCAL_METRIC, METRIC
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Op
 from ..values.value import (
     NO_TAINT,
@@ -35,6 +35,7 @@ from .kinds import BY_CONTENT, is_subclass, structural
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
+from .serialising import WRITERS, note_unwritable
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
 _SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map"})
@@ -62,6 +63,8 @@ def call_external(
     """Call something outside the project."""
     if qualname.startswith("builtins."):
         return call_builtin(frame, qualname[9:], args, kwargs, node)
+    if qualname in WRITERS:
+        note_unwritable(frame, args, kwargs, node)
     special = _SPECIAL.get(facts.canonical(qualname))
     if special is not None:
         return special(frame, qualname, args, kwargs, node)
@@ -115,7 +118,7 @@ def _size(
 
 def _keeps_to_itself(frame: Frame, type_name: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
     """A metric told not to synchronise, or a collection of such metrics."""
-    if type_name != METRIC:
+    if type_name not in (METRIC, ENTRY_METRIC):
         return False
     told = kwargs.get("sync_on_compute")
     if told is not None and is_const(told):

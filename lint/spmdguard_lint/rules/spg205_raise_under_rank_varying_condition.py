@@ -3,7 +3,7 @@
 
 ## What it does
 Finds `raise` statements under a condition that some ranks meet and others do not, with collectives after
-them.
+them; and calls that cannot succeed, made by one rank alone: a tensor, a set or an instance written as JSON.
 
 ## Why is this bad
 The check itself is right: a NaN, a bad shard, a missing key should end the job. But it ends one rank. The
@@ -48,7 +48,8 @@ A `raise` that its own function catches is followed to the handler. Checks that 
 environment or a random number end all ranks alike as a rule: their certainty is `possible`. An
 `assert` is reported with certainty `possible` only. A launcher that kills all ranks when one fails
 (torchrun does, after some seconds) turns the hang into a late end; the finding is still worth reading,
-since the message of the failing rank is then the last to be seen.
+since the message of the failing rank is then the last to be seen. Of calls that cannot succeed only those of
+`json.dump` and `json.dumps` are known.
 
 ## Fix safety
 No fix: the agreement costs a collective.
@@ -60,15 +61,20 @@ No fix: the agreement costs a collective.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
+from ..traces.files import guarded_by_rank
 from ..traces.matching import worlds_for
+from ..traces.nodes import Event, Fallible, Node, Op
+from ..traces.sequence import Walk
+from ..traces.where import Where
 from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
 from .support import from_divergence
 from .support_claims import awaited, claimed, where
+from .support_events import cared_for, counts, finding, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -93,6 +99,49 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         message = f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {others}"
         certainty: Certainty | None = None if _telling(divergence) else "possible"
         yield from_divergence(RULE, divergence, message, HELP, certainty=certainty)
+    for root in reading(analysis):
+        if root.contents.sure and root.contents.ops:
+            walk = _Certain()
+            walk.run(root.tree, "")
+            yield from walk.found.values()
+
+
+class _Certain(Walk):
+    """State: the call that has raised on some ranks alone since the last collective, or ""."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[Node, Finding] = {}
+        self.ways: dict[Node, Where | None] = {}
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        if (
+            isinstance(node, Fallible)
+            and node.sure
+            and state == ""
+            and guarded_by_rank(where)
+            and not cared_for(where)
+        ):
+            self.ways.setdefault(node, where)
+            return node
+        if not isinstance(node, Op) or not counts(node) or guarded_by_rank(where):
+            return state
+        if isinstance(state, Fallible) and node.name not in ("init_process_group", "destroy_process_group"):
+            message = (
+                f"`{state.text}` raises on its rank ({state.sure}); the other ranks go on to `{node.text}`"
+            )
+            self.found.setdefault(
+                state,
+                finding(
+                    RULE,
+                    state,
+                    message,
+                    "write what JSON has a form for (`.item()`, `.tolist()`), and defer what may still fail",
+                    steps=[(node.place, f"`{node.text}` is where the other ranks wait")],
+                    where=self.ways.get(state),
+                ),
+            )
+        return ""
 
 
 def _telling(divergence: Divergence) -> bool:

@@ -3,11 +3,13 @@
 
 ## What it does
 Finds the last step of a checkpoint (the pointer to the latest one is moved, folders are renamed, old ones are
-removed) that is taken while an asynchronous save is still writing.
+removed) that is taken while an asynchronous save is still writing; and old files that one rank removes before the
+ranks have agreed that all of them have written the new ones, where their errors are kept for later.
 
 ## Why is this bad
 `async_save` returns at once; the files are complete when its result has been waited for. A job that is killed
-in between restarts from a pointer to half a checkpoint, and the older one that was whole has been removed.
+in between restarts from a pointer to half a checkpoint, and the older one that was whole has been removed. So it is
+with shards written under `deferring`: a full disk on one rank is known to that rank alone until the next agreement.
 
 ## Example
 ```python
@@ -42,7 +44,8 @@ def save(state, folder):
 or move the pointer when the next save begins, after waiting for this one.
 
 ## Known limits
-Waiting is a call of `result()`, `wait()` or a method with such a name. Errors of these steps are SPG201.
+Waiting is a call of `result()`, `wait()` or a method with such a name. Errors of these steps are SPG201. A collective
+other than a barrier between write and removal is taken for an agreement.
 
 ## Fix safety
 No fix.
@@ -59,10 +62,10 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import components, file_of, writes
-from ..traces.nodes import Call, Event, Fallible, Node, Op
+from ..traces.files import components, file_of, guarded_by_rank, writes
+from ..traces.nodes import Call, Event, Fallible, Node, Op, Region
 from ..traces.sequence import Walk
-from ..traces.where import Where, calls_of
+from ..traces.where import Where, around, calls_of
 from .support_events import finding, reading
 
 if TYPE_CHECKING:
@@ -80,12 +83,60 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Report final steps of a checkpoint that do not wait for its save."""
     for root in reading(analysis):
         contents = root.contents
+        if "deferred" in contents.regions and "remove" in contents.events:
+            shards = _Shards()
+            shards.run(root.tree, "")
+            yield from shards.found.values()
         if any("async_save" in name for name in contents.ops) and contents.events & (
             _STEPS | {"write", "open"}
         ):
             walk = _Saves()
             walk.run(root.tree, "")
             yield from walk.found.values()
+
+
+class _Shards(Walk):
+    """State: the write of this rank's part whose error is kept and not yet agreed on, or ""."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[Node, Finding] = {}
+        self.ways: dict[Node, Where | None] = {}
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        if isinstance(node, Op):
+            return state if node.name == "barrier" else ""
+        if not isinstance(node, Event):
+            return state
+        if node.name in ("write", "checkpoint-save") and deferral(where) and not guarded_by_rank(where):
+            self.ways.setdefault(node, where)
+            return node
+        if node.name == "remove" and isinstance(state, Event) and guarded_by_rank(where):
+            self._report(node, state, where)
+        return state
+
+    def _report(self, node: Event, write: Event, where: Where | None) -> None:
+        calls, writing = calls_of(where), calls_of(self.ways.get(write))
+        inner = [call for position, call in enumerate(calls) if writing[position : position + 1] != (call,)]
+        shown: Call | Event = inner[0] if inner else node
+        if shown in self.found or deferral(self.ways.get(write)) is deferral(where):
+            return
+        self.found[shown] = finding(
+            RULE,
+            shown,
+            f"`{shown.text}` removes files before the ranks have agreed that `{write.text}` went well on all",
+            "agree first (`sync_should_stop`), and remove what is old only after a good verdict",
+            steps=[
+                (write.place, f"an error of `{write.text}` is kept for later"),
+                (node.place, "removed there"),
+            ],
+        )
+
+
+def deferral(where: Where | None) -> Region | None:
+    """The innermost deferral around a node."""
+    regions = (w.node for w in around(where) if isinstance(w.node, Region))
+    return next((region for region in regions if region.kind == "deferred"), None)
 
 
 def moves_pointer(node: Event) -> bool:

@@ -2,8 +2,9 @@
 # failure-reported-as-success (SPG609)
 
 ## What it does
-Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates, and programs that
-keep errors with spmdguard until the group is destroyed and then raise none of them.
+Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates, programs that
+keep errors with spmdguard until the group is destroyed and then raise none of them, and `except` clauses inside of
+`deferring`, `@rank_local` or `try_or_defer` that swallow the error of a file before it can be kept.
 
 ## Why is this bad
 The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
@@ -49,7 +50,9 @@ In a signal handler only set a flag; the loop agrees on it at the end of the ste
 `destroy_process_group()` call `spmdguard.raise_if_deferred_error()`, or let `spmdguard.run` do both.
 
 ## Known limits
-The status is recognised where it is a constant. Handlers for `KeyboardInterrupt` are left alone.
+The status is recognised where it is a constant. Handlers for `KeyboardInterrupt` are left alone. A clause inside of
+a deferral is reported where it catches a broad class, does no more than log, and all files of the deferral are
+touched in its `try`: one that answers a special case (`FileNotFoundError`), sets a flag or tries again is right.
 
 ## Fix safety
 No fix.
@@ -72,6 +75,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.value import Place
 from .support_events import counts, every_node, finding, reading
+from .support_swallowed import swallowing
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -85,6 +89,7 @@ RULE = rule(
 HELP_HANDLER = "only set a flag in the handler, and let the ranks agree on it at the end of the step"
 HELP_CLAUSE = "let the exception go on, or exit with a status other than 0"
 HELP_KEPT = "call `spmdguard.raise_if_deferred_error()` after the group is destroyed"
+HELP_SWALLOWED = "leave the error to the deferral, or raise it again after logging"
 _ASKS = re.compile(rb"raise_if_deferred_error|(?<!has_)deferred_error\(|OtherRanksFailed|@(?:\w+\.)?run\b")
 _MEANT = frozenset({"KeyboardInterrupt", "SystemExit", "StopIteration"})
 
@@ -98,6 +103,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if function.module.filename in communicating:
             yield from _leaving_handler(function)
     yield from _kept_for_ever(analysis)
+    for region, handler, fault in swallowing(analysis):
+        message = f"`{handler.text}` swallows the error of `{fault.text}`: `{region.text}` keeps nothing"
+        yield finding(RULE, Node(handler.place), message, HELP_SWALLOWED, steps=[(region.place, "kept here")])
     for root in reading(analysis):
         if "exit" in root.contents.jumps and root.contents.ops:
             walk = _Exits()

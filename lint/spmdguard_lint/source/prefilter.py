@@ -49,6 +49,8 @@ class Prefilter:
         alone = "|".join(map(re.escape, sorted(telling)))
         prefixed = "|".join(map(re.escape, sorted(functions - telling)))
         hiding = r"(?<=\.)backward|manual_backward|DistributedDataParallel|FullyShardedDataParallel|DDP|FSDP"
+        hiding += r"|(?<=rainer\.)(?:fit|validate|test|predict|save_checkpoint)"
+        hiding += r"|(?<=ccelerator\.)(?:gather|reduce|save_state|load_state|save_model|get_state_dict)"
         return re.compile(rf"\b(?:(?:{alone})|{hiding}|(?:dist|distributed|comm)\.(?:{prefixed}))[ \t]*\(")
 
 

@@ -15,6 +15,7 @@ from .nodes import Branch, Event, Fallible, Jump, Loop, Op, Region, Tree, subtre
 class Contents:
     """Names of the events and operations of a tree, and which other nodes it has.
 
+    ``sure``: some call raises each time.
     ``by_rank``: the rank decides some branch; ``raises_kept``: some jump raises an exception kept before.
     """
 
@@ -25,6 +26,7 @@ class Contents:
     num_loops: int = 0
     fallible: int = 0
     io: bool = False
+    sure: bool = False
     by_rank: bool = False
     raises_kept: bool = False
 
@@ -62,6 +64,7 @@ def contents_of(tree: Tree) -> Contents:
             elif isinstance(node, Fallible):
                 found.fallible += 1
                 found.io = found.io or node.io
+                found.sure = found.sure or bool(node.sure)
             elif isinstance(node, Branch) and not found.by_rank:
                 found.by_rank = rank_dependent(node.condition)
             stack.extend(subtrees(node))

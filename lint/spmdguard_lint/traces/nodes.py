@@ -112,14 +112,16 @@ class Event(Node):
 class Fallible(Node):
     """An operation that may raise on one rank alone.
 
-    ``io``: a file, network or tracker operation; ``own``: it reads this rank's own data (``float(line)``).
+    ``io``: a file, network or tracker operation; ``own``: it reads this rank's own data (``float(line)``);
+    ``sure``: why it raises each time, where that is known.
     """
 
-    __slots__ = ("io", "own", "text")
+    __slots__ = ("io", "own", "sure", "text")
 
-    def __init__(self, place: Place, text: str, io: bool, *, own: bool = False) -> None:
+    def __init__(self, place: Place, text: str, io: bool, *, own: bool = False, sure: str = "") -> None:
         super().__init__(place)
         self.own = own
+        self.sure = sure
         self.text = text
         self.io = io
 

@@ -153,3 +153,110 @@ def load(path, x):
     config = Config(select=("SPG205",), min_certainty="possible")
     found = lint([], config, stdin=StandardInput(source, "snippet.py")).findings
     assert [(f.site.start.row, f.certainty) for f in found] == [(7, "possible")]
+
+
+def test_calls_that_cannot_succeed() -> None:
+    """A tensor, a set or an instance as JSON, on one rank before a collective of all."""
+    assert agree(
+        """
+        import json
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+        import torch.nn.functional as F
+        from pathlib import Path
+
+        class Point:
+            def __init__(self, x):
+                self.x = x
+
+        def row(step, grad):
+            return json.dumps({"step": step, "norm": grad.norm()})  # SPG205
+
+        def tensor(steps, weight):
+            for step in range(steps):
+                grad = torch.zeros(3) - weight
+                dist.all_reduce(grad)
+                if dist.get_rank() == 0:
+                    print(row(step, grad))
+
+        def loss(x, y, out):
+            if dist.get_rank() == 0:
+                json.dump([1, F.mse_loss(x, y)], out)  # SPG205
+            dist.barrier()
+
+        def names(x, out):
+            seen = {1, 2}
+            if not dist.get_rank():
+                json.dump({"seen": seen}, out)  # SPG205
+            dist.all_reduce(x)
+            if not dist.get_rank():
+                json.dump({"point": Point(3)}, out)  # SPG205
+            dist.all_reduce(x)
+
+        def array_and_path(x, out):
+            if dist.get_rank() == 0:
+                print(json.dumps({"x": torch.ones(3).cpu().numpy()}))  # SPG205
+            dist.barrier()
+            if dist.get_rank() == 0:
+                out.write(json.dumps({"best": Path("a"), "mean": np.mean([1, 2])}))  # SPG205
+            dist.barrier()
+        """,
+        "SPG205",
+    )
+
+
+def test_calls_that_may_succeed() -> None:
+    """Numbers, unknown values, a default, an error that is kept, a call of all ranks or behind the last collective."""
+    assert agree(
+        """
+        import json
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+        from pathlib import Path
+        from spmdguard import deferring
+
+        def fine(x, out, metrics):
+            norm = torch.zeros(3).norm()
+            if dist.get_rank() == 0:
+                json.dump({"norm": norm.item(), "all": norm.view(-1).tolist(), "n": norm.numel()}, out)
+                json.dump({"norm": norm}, out, default=str)
+                json.dump(metrics, out)
+                json.dump({"x": float(norm), "shape": list(norm.shape)}, out)
+                json.dump({"either": norm if metrics else 3, "mean": np.mean([1.0])}, out)
+                json.dump({"path": str(Path("a")), "name": Path("a").name}, out)
+                with deferring("row"):
+                    json.dump({"norm": norm}, out)
+                try:
+                    json.dump({"norm": norm}, out)
+                except TypeError:
+                    print("no")
+            dist.all_reduce(x)
+
+        def all_ranks(x, out):
+            json.dump({"norm": torch.zeros(3).norm()}, out)
+            dist.all_reduce(x)
+
+        class Row(dict):
+            pass
+
+        def converted(x, out):
+            row = {"norm": torch.zeros(3).norm(), "sizes": {1, 2}}
+            row["sizes"] = sorted(row["sizes"])
+            for key, value in row.items():
+                if isinstance(value, torch.Tensor):
+                    row[key] = value.item()
+            other = {"norm": torch.zeros(3).norm()}
+            other.pop("norm")
+            if dist.get_rank() == 0:
+                json.dump([row, other, Row(a=1)], out)
+            dist.all_reduce(x)
+
+        def at_the_end(x, out):
+            dist.all_reduce(x)
+            if dist.get_rank() == 0:
+                json.dump({"norm": torch.zeros(3).norm()}, out)
+        """,
+        "SPG205",
+    )

@@ -177,3 +177,47 @@ def test_exception_hooks_without_a_meeting() -> None:
         """,
         *PATHS,
     )
+
+
+def test_saves_of_a_trainer_on_the_way_out() -> None:
+    """A function in which only a trainer meets the others: a save in its handler, a hook that it or its object sets."""
+    assert agree(
+        """
+        import sys
+        import lightning.pytorch as pl
+        from accelerate import Accelerator
+
+        def fits(net, data):
+            trainer = pl.Trainer(devices=2)
+            try:
+                trainer.fit(net, data)
+            except Exception:
+                trainer.save_checkpoint("rescue.ckpt")  # SPG206
+                raise
+
+        class Hook:
+            def __init__(self, accelerator: Accelerator):
+                self.accelerator = accelerator
+                sys.excepthook = self.on_error
+
+            def on_error(self, kind, value, trace):
+                self.accelerator.save_state("rescue")  # SPG206
+
+        def sets(net, data):
+            trainer = pl.Trainer(devices=2)
+
+            def hook(kind, value, trace):
+                trainer.save_checkpoint("rescue.ckpt")  # SPG206
+
+            sys.excepthook = hook
+            trainer.fit(net, data)
+
+        def interrupted(net, data):
+            trainer = pl.Trainer(devices=2)
+            try:
+                trainer.fit(net, data)
+            except KeyboardInterrupt:
+                trainer.save_checkpoint("interrupted.ckpt")
+        """,
+        *PATHS,
+    )

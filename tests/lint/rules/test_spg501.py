@@ -115,3 +115,74 @@ def test_miss_pointer_of_another_name() -> None:
         """,
         "SPG501",
     )
+
+
+def test_old_ones_removed_before_the_verdict() -> None:
+    """One rank removes what is old while another rank's kept error is not known to it."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch
+        import torch.distributed as dist
+        from spmdguard import deferring, has_deferred_error, is_main_process, rank_local, sync_should_stop
+
+        def in_place(shard, folder, old):
+            with deferring("write"):
+                torch.save(shard, f"{folder}/{dist.get_rank()}.pt")
+            if is_main_process():
+                with deferring("rotate"):
+                    shutil.rmtree(old)  # SPG501
+            return sync_should_stop(has_deferred_error())
+
+        @rank_local
+        def write(shard, folder):
+            torch.save(shard, f"{folder}/{dist.get_rank()}.pt")
+
+        @rank_local(only="main")
+        def rotate(folders):
+            for folder in folders[:-2]:
+                shutil.rmtree(folder)
+
+        def by_functions(shard, folders):
+            write(shard, folders[-1])
+            dist.barrier()
+            rotate(folders)  # SPG501
+            return sync_should_stop(has_deferred_error())
+        """,
+        "SPG501",
+    )
+
+
+def test_old_ones_removed_after_the_verdict() -> None:
+    """An agreement between, a file of the same rank alone, a temporary one in the same block."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch
+        import torch.distributed as dist
+        from spmdguard import deferring, has_deferred_error, is_main_process, sync_should_stop
+
+        def agreed(shard, folder, old):
+            with deferring("write"):
+                torch.save(shard, f"{folder}/{dist.get_rank()}.pt")
+            if sync_should_stop(has_deferred_error()):
+                return True
+            if is_main_process():
+                with deferring("rotate"):
+                    shutil.rmtree(old)
+            return sync_should_stop(has_deferred_error())
+
+        def of_main_alone(state, path, old):
+            if is_main_process():
+                with deferring("write"):
+                    torch.save(state, path + ".tmp")
+                    os.replace(path + ".tmp", path)
+                    os.remove(old)
+            return sync_should_stop(has_deferred_error())
+        """,
+        "SPG501",
+    )

@@ -211,3 +211,94 @@ def test_errors_that_are_kept_for_ever() -> None:
         """
     assert agree(program.replace("LAST", "  # SPG609").replace("raise_if_deferred_error, ", ""), "SPG609")
     assert agree(program.replace("LAST", "\n            raise_if_deferred_error()"), "SPG609")
+
+
+def test_swallowed_before_it_is_kept() -> None:
+    """An except clause that only logs leaves nothing to a deferral around it, in a block, a function, a call."""
+    assert agree(
+        """
+        import json
+        import logging
+        import torch.distributed as dist
+        from spmdguard import deferring, has_deferred_error, raise_if_deferred_error, rank_local, sync_should_stop
+        from spmdguard import try_or_defer
+
+        @rank_local(only="main")
+        def note(path, text):
+            try:
+                with open(path, "a") as out:
+                    out.write(text)
+            except Exception:  # SPG609
+                logging.exception("not written")
+                return
+
+        def dump(path, values):
+            try:
+                json.dump(values, open(path, "w"))
+            except (OSError, ValueError):  # SPG609
+                pass
+
+        def train(steps, x):
+            for step in range(steps):
+                dist.all_reduce(x)
+                note("log", str(step))
+                try_or_defer(dump, "values", {"step": step})
+                with deferring("count"):
+                    try:
+                        open("count", "w").write(str(step))
+                    except OSError as error:  # SPG609
+                        print(error)
+                if sync_should_stop(has_deferred_error()):
+                    break
+            raise_if_deferred_error()
+        """,
+        "SPG609",
+    )
+
+
+def test_handled_before_it_is_kept() -> None:
+    """A special case, another attempt, an error raised again, a tracker's, and a try beside what may fail."""
+    assert agree(
+        """
+        import os
+        import json
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import deferring, has_deferred_error, raise_if_deferred_error, sync_should_stop
+
+        def train(steps, x):
+            for step in range(steps):
+                dist.all_reduce(x)
+                with deferring("old"):
+                    try:
+                        os.remove("old")
+                    except FileNotFoundError:
+                        pass
+                with deferring("values"):
+                    try:
+                        os.remove("tmp")
+                    except OSError:
+                        pass
+                    json.dump({"step": step}, open("values", "w"))
+                with deferring("again"):
+                    try:
+                        open("count", "w").write(str(step))
+                    except OSError:
+                        open("/tmp/count", "w").write(str(step))
+                with deferring("raised"):
+                    try:
+                        open("raised", "w").write(str(step))
+                    except OSError as error:
+                        print(error)
+                        raise
+                with deferring("tracker"):
+                    try:
+                        wandb.log({"step": step})
+                    except Exception as error:
+                        print(error)
+                if sync_should_stop(has_deferred_error()):
+                    break
+            raise_if_deferred_error()
+        """,
+        "SPG609",
+    )

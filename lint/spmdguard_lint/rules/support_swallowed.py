@@ -1,0 +1,82 @@
+"""Errors that never reach the place where they would be kept: an except clause inside has swallowed them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..traces.nodes import Event, Fallible, Handler, Region, Tree, Try
+from ..values.value import Place
+from .support_trees import every_node
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
+_BROAD = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError"})
+_LOGS = frozenset(
+    {"print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print_exc"}
+)
+_FILES = frozenset({"open", "write", "mkdir", "rename", "remove", "checkpoint-save"})
+
+
+def swallowing(analysis: Analysis) -> Iterator[tuple[Region, Handler, Fallible]]:
+    """Deferrals all of whose files are touched in a try that swallows: with the clause and the first such call."""
+    seen: set[Place] = set()
+    for root in analysis.roots:
+        if "deferred" not in root.contents.regions:
+            continue
+        for region in every_node(root.tree):
+            if not isinstance(region, Region) or region.kind != "deferred":
+                continue
+            for handler, fault in _clauses(analysis, region.body):
+                if handler.place not in seen:
+                    seen.add(handler.place)
+                    yield region, handler, fault
+
+
+def _clauses(analysis: Analysis, body: Tree) -> Iterator[tuple[Handler, Fallible]]:
+    faults = _faults(body)
+    for node in every_node(body):
+        if not isinstance(node, Try) or node.form != "try" or not faults:
+            continue
+        inside = _faults(node.body)
+        files = any(isinstance(event, Event) and event.name in _FILES for event in every_node(node.body))
+        if not files or len(inside) != len(faults):
+            continue
+        for handler in node.handlers:
+            broad = not handler.names or bool(_BROAD & set(handler.names))
+            if broad and _only_logs(analysis, handler.place):
+                yield handler, inside[0]
+
+
+def _faults(body: Tree) -> list[Fallible]:
+    return [node for node in every_node(body) if isinstance(node, Fallible) and node.io]
+
+
+def _only_logs(analysis: Analysis, place: Place) -> bool:
+    """Whether the except clause at a place leaves no trace of the error but a line in a log."""
+    for module in analysis.project.all_modules:
+        if module.filename == place.filename:
+            for node in ast.walk(module.tree):
+                at = isinstance(node, ast.ExceptHandler) and (node.lineno, node.col_offset)
+                if at == (place.row, place.column):
+                    assert isinstance(node, ast.ExceptHandler)
+                    return all(_says(step) for step in node.body)
+    return False
+
+
+def _says(step: ast.stmt) -> bool:
+    if isinstance(step, ast.Pass):
+        return True
+    if isinstance(step, ast.Return):
+        return step.value is None or (isinstance(step.value, ast.Constant) and step.value.value is None)
+    if not isinstance(step, ast.Expr):
+        return False
+    call = step.value
+    if isinstance(call, ast.Constant):
+        return True
+    if not isinstance(call, ast.Call):
+        return False
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in _LOGS
