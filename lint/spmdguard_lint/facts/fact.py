@@ -39,7 +39,8 @@ class Fact:
     """What one known callable or attribute means.
 
     ``op``: name in the collective trace (``"all_reduce"``), or None when no collective.
-    ``kind``: "collective" | "lifecycle" | "point-to-point" | "" (no communication).
+    ``kind``: "collective" | "lifecycle" | "point-to-point" | "request" (takes part in traces, and nobody waits in it)
+        | "" (no communication).
     ``group``: where the group is passed; None means the default group.
     ``root``: the argument that must be rank-invariant (``src``/``dst``); ``invariant``: further ones.
     ``paths``: where each rank writes its part: what together they name must be rank-invariant.

@@ -59,7 +59,8 @@ def use_verdict(rewrite: Rewrite, loop: Loop, site: Site) -> bool:
     condition = rewrite.script.code(only.value)
     comment = step.trailing_whitespace.comment
     kept = f"  {comment.value}" if comment is not None else ""
-    rewrite.replace(step, step_from(rewrite.script, f"if {condition}:{kept}\n    break\n"))
+    made = step_from(rewrite.script, f"if {condition}:{kept}\n    break\n")
+    rewrite.replace(step, made.with_changes(leading_lines=step.leading_lines))
     return leave_outer(rewrite, loop)
 
 

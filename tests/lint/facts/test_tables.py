@@ -27,7 +27,7 @@ def test_every_word_is_of_the_vocabulary() -> None:
     wrong = []
     for name, fact in every_fact():
         right = (
-            fact.kind in ("", "collective", "lifecycle", "point-to-point")
+            fact.kind in ("", "collective", "lifecycle", "point-to-point", "request")
             and fact.result in RESULTS
             and fact.main_only in ("", "main", "local_main", "last", "one")
             and fact.wraps in WRAPS

@@ -14,6 +14,37 @@ EXAMPLES: list[Example] = [
         "unsafe",
         """
         import torch.distributed as dist
+        from spmdguard import deferring, has_deferred_error, sync_should_stop
+
+        def train(steps, grad, hook):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                with deferring("hook"):
+                    hook(step)
+
+                # the end of the step
+                sync_should_stop(has_deferred_error())  # all ranks
+        """,
+        """
+        import torch.distributed as dist
+        from spmdguard import deferring, has_deferred_error, sync_should_stop
+
+        def train(steps, grad, hook):
+            for step in range(steps):
+                dist.all_reduce(grad)
+                with deferring("hook"):
+                    hook(step)
+
+                # the end of the step
+                if sync_should_stop(has_deferred_error()):  # all ranks
+                    break
+        """,
+    ),
+    example(
+        "SPG301",
+        "unsafe",
+        """
+        import torch.distributed as dist
         from spmdguard import rank_local
 
         @rank_local(only="main")
