@@ -138,7 +138,7 @@ TYPES: dict[str, TypeFacts] = {
             "log": _TRACKER,
             "end_training": lifecycle("destroy_process_group", None, "destroy", raises_local=True),
             "get_tracker": Fact(returns="accelerate.tracking.GeneralTracker"),
-            "accumulate": Fact(wraps="context", event="no-sync"),
+            "accumulate": Fact(wraps="context"),
             "no_sync": Fact(wraps="context", event="no-sync"),
             "join_uneven_inputs": exchanged("Join", wraps="context", event="join"),
             "autocast": Fact(wraps="context"),

@@ -55,6 +55,7 @@ class Fact:
         ranks only, likewise with ``wraps``.
     ``wraps``: how a function argument or the body of a ``with`` is used: "" | "decorator" | "context" |
         "call" (run at once; event "thread-run": in another thread) | "thread" (when its object is started) |
+        "search" (as often as its own results ask for: a line search) |
         "spawn" (as the main program of further ranks) | "handler" (some time later, by the interpreter).
     ``async_handle``: returns a handle to wait on if ``async_op=True`` (or always, for isend).
     ``raises_local``: may raise on one rank alone (files, network, trackers).

@@ -140,6 +140,19 @@ FUNCTIONS: dict[str, Fact] = {
     "property": Fact(wraps="decorator", event="property"),
     "staticmethod": Fact(wraps="decorator", event="staticmethod"),
     "classmethod": Fact(wraps="decorator", event="classmethod"),
+    # searches: they evaluate a function as often as its values ask for
+    **{
+        f"scipy.optimize.{name}": Fact(wraps="search", callee=Arg(0, keyword))
+        for keyword, names in (
+            (
+                "fun",
+                ("minimize", "minimize_scalar", "least_squares", "root", "dual_annealing", "basinhopping"),
+            ),
+            ("func", ("fmin", "fmin_bfgs", "fmin_cg", "fmin_l_bfgs_b", "newton", "brent", "curve_fit")),
+            ("f", ("brentq", "bisect", "root_scalar", "line_search")),
+        )
+        for name in names
+    },
     # threads and processes: another thread's collectives interleave with this one's
     "threading.Thread": Fact(
         wraps="thread", event="thread-run", returns="threading.Thread", callee=Arg(1, "target")

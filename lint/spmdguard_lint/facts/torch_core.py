@@ -174,6 +174,10 @@ TYPES: dict[str, TypeFacts] = {
             "add_param_group": PURE,
         }
     ),
+    "torch.optim.LBFGS": TypeFacts(
+        bases=(OPTIMIZER,),
+        methods={"step": Fact(wraps="search", event="optimizer-step", callee=Arg(0, "closure"))},
+    ),
     SCHEDULER: TypeFacts(methods={"step": PURE, "get_last_lr": PURE, "state_dict": PURE}),
     "torch.amp.GradScaler": TypeFacts(
         methods={

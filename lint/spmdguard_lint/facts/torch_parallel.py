@@ -82,7 +82,7 @@ TYPES: dict[str, TypeFacts] = {
             "register_comm_hook": Fact(),
             "train": Fact(result="receiver"),
         },
-        attributes={"module": _UNWRAPPED},
+        attributes={"module": _UNWRAPPED, "require_backward_grad_sync": Fact(event="request-flag")},
         call=_FORWARD_DDP,
     ),
     FSDP: TypeFacts(

@@ -124,7 +124,8 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         lower, upper, step = (NONE if part is None else evaluate(frame, part) for part in parts)
         bounds = (lower, upper, step)
         bound_taint = union(*(b.taint for b in bounds))
-        sliced = expression("slice", (receiver, *bounds))
+        contents = whole(frame, receiver).taint if receiver.tag == "obj" else NO_TAINT
+        sliced = expression("slice", (receiver, *bounds), extra=contents)
         if any(rank_dependent(bound) for bound in bounds):
             shard = Event(frame.place(node), "shard-slice", text_of(node), (receiver,))
             frame.out.append(shard)

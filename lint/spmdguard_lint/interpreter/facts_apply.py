@@ -83,21 +83,15 @@ def apply_fact(
             frame.out.append(Fallible(place, text, True))
         if fact.retypes is not None:
             _retype(frame, fact, args, kwargs, node)
-        return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", place))
+        return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", name, place))
     if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
     if fact.event:
         frame.out.append(event)
-    if fact.wraps == "thread" and fact.callee is not None:
-        from .threads import made
+    if fact.callee is not None or fact.event == "exit-handler":
+        from .handing import hand_over
 
-        made(frame, fact.callee, args, kwargs, node)
-    if fact.event == "signal-handler":
-        from .signals import install
-
-        handler = argument(fact.callee, args, kwargs)
-        if handler is not None:
-            install(frame, handler, node, text)
+        hand_over(frame, fact, args, kwargs, node)
     if fact.event.startswith("seed-"):
         seeded = seed(frame, fact, receiver, args, kwargs)
         if seeded is not None:

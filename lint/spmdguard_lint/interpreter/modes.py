@@ -1,7 +1,9 @@
-"""Training and evaluation mode: what ``model.eval()`` makes of ``self.training`` in the model and its submodules."""
+"""Modules: training and evaluation mode (what ``model.eval()`` makes of ``self.training``), and chains of them."""
 
 from __future__ import annotations
 
+from ..facts import lookup as facts
+from ..facts.build import MODULE
 from ..values.value import Value
 from .frame import Frame
 
@@ -21,3 +23,13 @@ def set_mode(frame: Frame, model: Value, mode: Value, depth: int = 0) -> None:
     for value in held if depth < _DEPTH else ():
         if value.tag == "obj" and frame.machine.objects.info(value).kind == "instance":
             set_mode(frame, value, mode, depth + 1)
+
+
+def as_its_members(qualname: str, members: list[Value]) -> str:
+    """What calling a module of the library does: ``nn.Sequential(a, b)`` communicates as its members do."""
+    if qualname.endswith(".Sequential"):
+        for member in members:
+            fact = facts.call_instance(member.data[0]) if member.tag == "extobj" else None
+            if fact is not None and fact.op is not None:
+                return str(member.data[0])
+    return MODULE

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..names.modules import Module
 
 _INSTALLERS = frozenset({"signal", "add_signal_handler"})
+_HANDING = ("signal.signal(", "add_signal_handler(", "atexit.register(", "finalize(", "num_workers=")
 _CALLABLE = frozenset({"func", "wrapped", "bound", "partial"})
 
 
@@ -38,10 +39,13 @@ def install(frame: Frame, handler: Value, node: ast.AST, text: str) -> None:
 
 
 def installs_handler(function: FunctionInfo) -> bool:
-    """Whether the text of a function installs a signal handler."""
+    """Whether the text of a function hands over a function to be run at a moment of its own, as a signal handler is."""
+    source = function.module.source
+    words = [word for word in _HANDING if word.encode() in source.content]
+    if not words:
+        return False
     last = function.node.end_lineno or function.node.lineno
-    lines = function.module.source.lines[function.node.lineno - 1 : last]
-    return any("signal.signal(" in line or "add_signal_handler(" in line for line in lines)
+    return any(word in line for line in source.lines[function.node.lineno - 1 : last] for word in words)
 
 
 def handler_names(tree: ast.AST) -> frozenset[str]:

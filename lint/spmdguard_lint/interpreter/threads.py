@@ -1,4 +1,8 @@
-"""Threads: what a new thread runs is read where it is made, apart from its maker's order."""
+"""What runs apart from its maker's order is read where it is made.
+
+So it is with threads, with what runs when the interpreter or an object ends, and with what the worker processes of
+a data loader run.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..traces.nodes import Region
-from ..values.value import NONE, Value
+from ..values.value import NONE, Value, is_const, symbol
 from .expressions import text_of
 from .frame import Frame
 
@@ -17,6 +21,20 @@ if TYPE_CHECKING:
 
 _CALLABLE = frozenset({"func", "wrapped", "bound", "partial", "ite"})
 _THREAD = "threading.Thread"
+_READING = ("__getitem__", "__getitems__", "__iter__")
+_LOADER = (
+    "dataset",
+    "batch_size",
+    "shuffle",
+    "sampler",
+    "batch_sampler",
+    "num_workers",
+    "collate_fn",
+    "pin_memory",
+    "drop_last",
+    "timeout",
+    "worker_init_fn",
+)
 
 
 def made(frame: Frame, callee: Arg, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
@@ -38,15 +56,55 @@ def started(frame: Frame, cls: ClassInfo, receiver: Value, name: str, node: ast.
     return True
 
 
-def run(frame: Frame, target: Value, args: list[Value], node: ast.AST) -> None:
-    """Read a function that runs in another thread; the state here does not change."""
+def at_exit(frame: Frame, callee: Arg, args: list[Value], node: ast.AST) -> None:
+    """``atexit.register(f, x)``: ``f(x)`` runs when this process ends, however it ends."""
+    if len(args) > callee.index:
+        run(frame, args[callee.index], args[callee.index + 1 :], node, "exit")
+
+
+def in_workers(frame: Frame, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
+    """``DataLoader(data, num_workers=2, worker_init_fn=f)``: other processes run ``f`` and read the items."""
+    given = {**dict(zip(_LOADER, args, strict=False)), **kwargs}
+    count = given.get("num_workers")
+    if count is None or (is_const(count) and not count.data[0]):
+        return
+    for name in ("worker_init_fn", "collate_fn"):
+        function = given.get(name, NONE)
+        run(frame, function, [symbol(("worker", frame.place(node)))], node, "worker")
+    data = _innermost(given.get("dataset", NONE))
+    cls = frame.machine.objects.info(data).cls if data.tag == "obj" else None
+    for name in _READING:
+        method = cls.find_method(name) if cls is not None else None
+        if method is not None:
+            from .attributes import bound_method
+
+            index = [] if name == "__iter__" else [symbol(("item", frame.place(node)))]
+            run(frame, bound_method(frame, method, data), index, node, "worker")
+
+
+def _innermost(data: Value) -> Value:
+    """The data set that others of the library select from (``Subset(data, indices)``)."""
+    while True:
+        if data.tag == "extobj" and isinstance(data.data[2], Value):
+            data = data.data[2]
+        elif data.tag == "expr" and ".utils.data." in data.data[0] and data.data[1]:
+            data = data.data[1][0]
+        else:
+            return data
+
+
+def run(frame: Frame, target: Value, args: list[Value], node: ast.AST, kind: str = "thread") -> None:
+    """Read a function that runs apart from here; the state here does not change."""
     from .calls import call_value
+    from .loops import consume
 
     if target.tag not in _CALLABLE or frame.state is None:
         return
     before = frame.state.copy()
     with frame.collecting() as nodes:
-        call_value(frame, target, args, {}, node)
+        made = call_value(frame, target, args, {}, node)
+        if made.tag == "generator" and frame.state is not None:
+            consume(frame, node, made, lambda _value: None, text_of(node))
     frame.state = before
     if nodes:
-        frame.out.append(Region(frame.place(node), "thread", nodes, text_of(node)))
+        frame.out.append(Region(frame.place(node), kind, nodes, text_of(node)))

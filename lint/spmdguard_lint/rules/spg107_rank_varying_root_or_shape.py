@@ -43,7 +43,8 @@ def exchange(buffers):
 
 ## Known limits
 Roots within sub-groups legitimately differ from group to group, and are judged only where a rank names
-itself. A root that a rank computes from its own data, the clock or a random number is of certainty
+itself, and where all ranks name one number although each calls on the group that it belongs to.
+A root that a rank computes from its own data, the clock or a random number is of certainty
 `likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
 the rank, and where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
 `unique`). Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
@@ -69,6 +70,7 @@ from ..values.evaluate import Valuation, evaluate, truth
 from ..values.value import NONE
 from .registry import rule
 from .support_dtypes import unequal_dtypes
+from .support_roots import one_for_all_groups
 from .support_shapes import unequal
 from .support_trees import WORLDS, Path, Step, finding_at, members_of, reaching, steps
 from .support_varying import varies
@@ -201,6 +203,9 @@ def _roots_outside(tree: Tree) -> Iterable[Finding]:
         elif _is_outside(node.root, node.group, step.path):
             message = f"the root of `{node.text}` is no member of the group"
             yield finding_at(RULE, node, message, GLOBAL, certainty="definite", calls=step.calls)
+        elif one_for_all_groups(node.root, node.group, step.path):
+            message = f"the root of `{node.text}` is one global rank, and ranks call it on different groups"
+            yield finding_at(RULE, node, message, GLOBAL, calls=step.calls)
 
 
 def _is_outside(root: Value, group: Value, path: Path) -> bool:

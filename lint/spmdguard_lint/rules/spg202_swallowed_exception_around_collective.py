@@ -9,7 +9,8 @@ exception was caught.
 An exception seldom hits all ranks: one has the corrupt file, the full disk, the odd batch. The rank that
 catches it skips the rest of the body and goes on; the others are still inside the body and wait in a
 collective that this rank will not call any more. From there on the ranks are out of step: the next
-collective of one meets the previous one of the others.
+collective of one meets the previous one of the others. An interrupt (Ctrl-C) comes to each rank at another line, or
+to one rank only, and parts them in the same way.
 
 ## Example
 ```python
@@ -48,7 +49,8 @@ An exception out of a collective itself cannot be repaired on one rank: let it p
 ## Known limits
 Handlers that raise again, or leave the process, are no findings. A handler for a narrow class of
 exception (`KeyError`) counts only where the body opens files or talks to a network; one that the body
-itself raises under a condition that all ranks share is taken for ordinary control flow.
+itself raises under a condition that all ranks share is taken for ordinary control flow. One for
+`KeyboardInterrupt` counts only where the rank goes on to a collective.
 
 ## Fix safety
 No fix: what a rank should contribute in place of the failed part is the author's choice.

@@ -3,7 +3,8 @@
 
 ## What it does
 Finds downloads, the unpacking of archives, programs that must succeed and runs of an experiment tracker, which
-one rank starts while the others go to the next collective, with nothing that tells them of a failure.
+one rank starts while the others go to the next collective, with nothing that tells them of a failure. Also work on
+files whose end one rank announces by a key of the store, where the others wait for that key.
 
 ## Why is this bad
 Such calls fail. The rank that makes them raises and leaves; the others are in the barrier already, and stay
@@ -63,17 +64,18 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import guarded_by_rank
-from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op
+from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op, Tree
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.evaluate import rank_dependent
-from .support_events import cared_for, counts, finding, is_default_group, reading
+from .support_events import cared_for, counts, every_node, finding, is_default_group, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
 
 RULE = rule(code="SPG208", name="one-rank-prepares-alone", severity="warning", status="stable", page=__doc__)
+_WAITING = frozenset({"store-wait", "store-get"})
 _SERVED = ("tracker-start", "network")
 _NAMES = re.compile(r"\b(download\w*|extractall|unpack_archive|urlretrieve|urlopen|snapshot_download)\(")
 
@@ -81,17 +83,22 @@ _NAMES = re.compile(r"\b(download\w*|extractall|unpack_archive|urlretrieve|urlop
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report what one rank fetches alone before a collective of all."""
     for root in reading(analysis):
-        if root.contents.by_rank and root.contents.ops:
-            walk = _Preparations()
+        waiting = root.contents.events & _WAITING
+        if root.contents.by_rank and (root.contents.ops or waiting):
+            walk = _Preparations(_first_wait(root.tree) if waiting else None)
             walk.run(root.tree, "")
             yield from walk.found.values()
 
 
 class _Preparations(Walk):
-    """State: the call that one rank alone has made since the last collective, or ""."""
+    """State: the call that one rank alone has made since the last collective, or ""; (call,) where only files fail.
 
-    def __init__(self) -> None:
+    ``wait``: where ranks wait for a key of the store.
+    """
+
+    def __init__(self, wait: Event | None) -> None:
         super().__init__()
+        self.wait = wait
         self.found: dict[Node, Finding] = {}
         self.ways: dict[Node, Where | None] = {}
 
@@ -100,11 +107,42 @@ class _Preparations(Walk):
             if isinstance(state, Node) and counts(node) and not guarded_by_rank(where):
                 self._report(state, node)
             return "" if counts(node) else state
-        known = state != "" and (asks(node) or not asks(state))
-        if known or not fetches(node) or not guarded_by_rank(where) or cared_for(where):
+        if not guarded_by_rank(where) or cared_for(where):
+            return state
+        if isinstance(node, Event) and node.name == "store-set" and self.wait is not None:
+            called = state[0] if isinstance(state, tuple) else state
+            always = any(w.part in ("final", "unwinding") for w in around(where))
+            if isinstance(called, Node) and not always:
+                self._withheld(called, node, self.wait)
+            return ""
+        known = isinstance(state, Node) and (asks(node) or not asks(state))
+        if known or not (fetches(node) or self._writes(node)):
             return state
         self.ways.setdefault(node, where)
-        return node
+        return node if fetches(node) else state or (node,)
+
+    def _writes(self, node: Event | Fallible) -> bool:
+        """Whether a call works on files, before a key tells the others that it is done."""
+        return self.wait is not None and isinstance(node, Fallible) and node.io and ".set(" not in node.text
+
+    def _withheld(self, called: Node, key: Event, wait: Event) -> None:
+        node = entered_call(self.ways.get(called)) or called
+        text, inside = getattr(node, "text", ""), getattr(called, "text", "")
+        if node in self.found:
+            return
+        self.found[node] = finding(
+            RULE,
+            node,
+            f"where `{text}` fails, `{key.text}` is not reached, and the others wait in `{wait.text}`",
+            "catch the error there and set the key in either case, to a value that tells of the error",
+            steps=[
+                (called.place, f"`{inside}` may fail on its rank alone"),
+                (key.place, f"`{key.text}` tells the others"),
+                (wait.place, f"`{wait.text}` is where the other ranks wait"),
+            ],
+            diverging=(f"{text}  # raises, leaves",),
+            others=(f"{wait.text}  # waits",),
+        )
 
     def _report(self, called: Node, operation: Op) -> None:
         where = self.ways.get(called)
@@ -131,6 +169,11 @@ class _Preparations(Walk):
             others=(f"{operation.text}  # waits",),
             certainty="possible" if asks(called) else "likely",
         )
+
+
+def _first_wait(tree: Tree) -> Event | None:
+    """The first call that waits for a key of the store."""
+    return next((n for n in every_node(tree) if isinstance(n, Event) and n.name in _WAITING), None)
 
 
 def asks(node: object) -> bool:

@@ -8,7 +8,8 @@ Finds `for` loops that call collectives and may run a different number of times 
 A rank whose loop ends a round earlier goes on to the collective behind the loop, or to the end of the
 program, while the others call the loop's collective once more. Shards that do not divide evenly, files
 split with `files[rank::world_size]`, a filter on the samples, a loader without `drop_last`: the last
-round is enough.
+round is enough. A search that evaluates a function until its values are good enough (L-BFGS with a closure,
+`scipy.optimize`) is such a loop too, where the values are the rank's own.
 
 ## Example
 ```python
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG401", name="rank-varying-trip-count", severity="error", status="stable", page=__doc__)
 HELP = "give every rank as many rounds (DistributedSampler, drop_last, a min-reduced count), or use Join"
+HELP_SEARCH = "let the function return what all ranks agree on, such as the mean of their losses"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -79,4 +81,11 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         )
         if divergence.form == "items":
             message = f"`{divergence.text}` may communicate another number of times on each rank: once for each item"
+        if divergence.form == "search" and divergence.operation is not None:
+            message = (
+                f"`{divergence.text}` evaluates its function as often as values of this rank ask for, "
+                f"and each time calls `{divergence.operation.text}`"
+            )
+            yield from_divergence(RULE, divergence, message, HELP_SEARCH)
+            continue
         yield from_divergence(RULE, divergence, message, HELP)

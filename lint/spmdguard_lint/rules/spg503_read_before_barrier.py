@@ -60,9 +60,11 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import RANKS, READS, WRITES, Access, chain, components, inside, polls, shared
-from ..traces.nodes import Branch, Call, Jump, Try
+from ..traces.nodes import Branch, Call, Jump, Node, Try
 from ..traces.paths import catches_all
-from ..values.value import FALSE, TRUE
+from ..traces.where import Where
+from ..values.evaluate import rank_dependent
+from ..values.value import FALSE, TRUE, Place
 from .support_events import finding, reading
 
 if TYPE_CHECKING:
@@ -98,17 +100,32 @@ def _taken_away(root: Root) -> Iterator[Finding]:
             racing = any(use.phases[o] & taker.phases[rank] for o in others for rank in taker.ranks)
             if racing and not polls(use.where) and not expects_absence(use):
                 taking, using = taker.node.text, use.node.text
+                node, where, within = _shown(taker)
                 yield finding(
                     RULE,
-                    taker.node,
+                    node,
                     f"`{taking}` may come before `{using}` of another rank: no collective stands between them",
                     "put a barrier, or the agreement on errors, before the file is taken away",
-                    steps=[(use.node.place, f"`{using}` runs on other ranks too")],
-                    where=taker.where,
+                    steps=[(use.node.place, f"`{using}` runs on other ranks too"), *within],
+                    where=where,
                     diverging=(taking,),
                     others=(f"{using}  # may come later",),
                 )
                 break
+
+
+def _shown(taker: Access) -> tuple[Node, Where | None, list[tuple[Place, str]]]:
+    """Where the barrier is missing: before the call that the rank lets through, or before the removal itself."""
+    within: list[Where] = []
+    for w in chain(taker.where):
+        if isinstance(w.node, Branch) and rank_dependent(w.node.condition):
+            if not within:
+                break
+            call, inner = within[-1], [(taker.node.place, f"`{taker.node.text}` takes it away")]
+            return call.node, call.outer, inner
+        if isinstance(w.node, Call):
+            within.append(w)
+    return taker.node, taker.where, []
 
 
 def _races(root: Root) -> Iterator[Finding]:

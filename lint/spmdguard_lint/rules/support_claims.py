@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..traces.handlers import handles_memory
-from ..traces.nodes import Branch, Jump, Node, Op, Try
+from ..traces.nodes import Branch, Jump, Node, Op, Region, Try
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, truth
 from .support_trees import WORLDS, every_node, waits
 
@@ -185,6 +185,21 @@ def awaited(divergence: Divergence) -> str:
     return "the collectives of the next round"
 
 
+def leaves_out_exchange(divergence: Divergence) -> bool:
+    """Whether one arm runs ``backward`` under ``no_sync`` and the other does not."""
+    node = divergence.node
+    if not isinstance(node, Branch):
+        return False
+    first, second = (list(every_node(arm)) for arm in (node.then, node.orelse))
+    return _has_no_sync(first) is not _has_no_sync(second) and all(
+        any(isinstance(inner, Op) and inner.name == "backward" for inner in arm) for arm in (first, second)
+    )
+
+
+def _has_no_sync(nodes: Iterable[Node]) -> bool:
+    return any(isinstance(node, Region) and node.kind == "no-sync" for node in nodes)
+
+
 def decided(divergence: Divergence, reason: str) -> str:
     """The message of a divergence that something else than the rank decides."""
     condition = divergence.condition_text
@@ -197,6 +212,8 @@ def decided(divergence: Divergence, reason: str) -> str:
         return f"the number of rounds of `{condition}` depends on {reason}; each calls `{divergence.text}`"
     if divergence.form == "cache":
         return f"`{divergence.text}` runs only where the result of `{condition}` is not kept yet: its key is {reason}"
+    if divergence.shape == "order" and leaves_out_exchange(divergence):
+        return f"`backward` exchanges gradients on some ranks only: `{condition}` depends on {reason}"
     if divergence.shape == "order":
         return f"`{condition}` depends on {reason}, and its two arms call different collectives"
     return f"`{divergence.text}` runs only {where(divergence)}, which depends on {reason}"

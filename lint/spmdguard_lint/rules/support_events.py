@@ -9,7 +9,7 @@ from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.contents import contents_of
 from ..traces.divergence import group_key
 from ..traces.files import parts_of
-from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try, subtrees
+from ..traces.nodes import APART, Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try, subtrees
 from ..traces.where import Where, around, calls_of
 from ..values.value import Place, Value
 from .support import site
@@ -118,7 +118,7 @@ def catches_here(node: Try) -> bool:
 def cared_for(where: Where | None) -> bool:
     """Whether an error is kept for later, caught, or part of handling another one."""
     for w in around(where):
-        if isinstance(w.node, Region) and w.node.kind in ("deferred", "thread"):
+        if isinstance(w.node, Region) and (w.node.kind == "deferred" or w.node.kind in APART):
             return True
         if isinstance(w.node, Try) and (
             w.part in ("handler", "unwinding") or (w.part == "body" and catches_here(w.node))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces.contents import contents_of
 from ..traces.divergence import group_key
-from ..traces.nodes import Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from ..traces.nodes import APART, Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
 from ..values.value import alternatives
 
@@ -153,7 +153,7 @@ class _Reader:
             left = self.tree(node.body, (*calls, node))
             return left if left in ("raise", "exit", "assert") else ""
         elif isinstance(node, Region):
-            if node.kind == "thread":
+            if node.kind in APART:
                 self._refuse(node.body)
             else:
                 return self.tree(node.body, calls)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
-from ..traces.nodes import Branch, Call, Loop, Node, Op, Region, Tree, Try, Yielded, subtrees
+from ..traces.nodes import APART, Branch, Call, Loop, Node, Op, Region, Tree, Try, Yielded, subtrees
 from ..values.evaluate import Valuation, evaluate, truth
 from ..values.value import Taint, Value
 from .support import site, source_text
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 def steps(tree: Tree, path: Path = (), *, threads: bool = False) -> Iterator[Step]:
-    """Every node of a tree in execution order; the bodies of threads only where asked for."""
+    """Every node of a tree in execution order; what runs apart from it only where asked for."""
     stack: list[tuple[Iterator[Node], Path]] = [(iter(tree), path)]
     while stack:
         nodes, around = stack[-1]
@@ -60,7 +60,7 @@ def parts(node: Node, *, threads: bool = False) -> Iterator[tuple[str, Tree]]:
     elif isinstance(node, (Call, Yielded)):
         yield "body", node.body
     elif isinstance(node, Region):
-        if threads or node.kind != "thread":
+        if threads or node.kind not in APART:
             yield "body", node.body
     elif isinstance(node, Loop):
         yield "body", node.body

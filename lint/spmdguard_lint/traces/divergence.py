@@ -233,7 +233,7 @@ def _leaves_alone(terms: Terms, candidate: Candidate, else_jump: Jump | None) ->
 
 def _loop_divergence(candidate: Candidate, node: Loop, terms: Terms, quiet: Reader) -> Divergence:
     op, calls = first_op(node.body, quiet)
-    shown = anchor(op, calls) if op is not None else node
+    shown = anchor(op, calls) if op is not None and node.form != "search" else node
     text = op.text if op is not None else node.text
     return Divergence(
         "trip",

@@ -38,9 +38,12 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
         if operation is None:
             yield from _left(candidate, node, handler, terms, quiet)
         of_model = None if broad or io or on_data else _model_raises(handler, node.body)
-        if not (broad or io or on_data or of_model):
+        interrupt = "KeyboardInterrupt" in handler.names
+        if not (broad or io or on_data or of_model or interrupt):
             continue
         after_error = quiet.read(handler.body, k)
+        if interrupt and not broad and not _meets_again(terms, after_error):
+            continue
         if of_model is not None:
             if after_error in (ABORT, quiet.read([], body_k)):
                 continue  # it goes on as the others do, but for the forward pass itself
@@ -143,6 +146,12 @@ def _may_fail(nodes: Tree) -> bool:
         isinstance(node, (Fallible, Event, Call)) or any(_may_fail(child) for child in subtrees(node))
         for node in nodes
     )
+
+
+def _meets_again(terms: Terms, after_error: int) -> bool:
+    """Whether a rank that was interrupted goes on to an operation in which it waits for the others."""
+    following = first_in(terms, after_error)
+    return following is not None and following.name != "destroy_process_group"
 
 
 _OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemory")

@@ -28,6 +28,7 @@ class Node:
 
 
 Tree = list[Node]
+APART = frozenset({"thread", "exit", "worker"})  # regions that run at a moment of their own
 
 
 class Op(Node):
@@ -82,6 +83,12 @@ class Op(Node):
         self.paths: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
         self.certainty = certainty
+
+
+def without_exchange(backward: Op) -> Op:
+    """A backward pass that leaves the exchange of gradients out: not the one of the ranks that exchange them."""
+    text = f"{backward.text}, without exchange"
+    return Op(backward.place, "backward alone", backward.kind, backward.group, text, implicit=True)
 
 
 class Event(Node):
@@ -226,7 +233,11 @@ class Try(Node):
 
 
 class Region(Node):
-    """A stretch of code under a marker: "deferred" (its exceptions are kept for later) or "join" (uneven inputs)."""
+    """A stretch of code under a marker: "deferred" (its exceptions are kept for later) or "join" (uneven inputs).
+
+    Those of ``APART`` do not run where they stand: in another thread, when the interpreter or an object ends
+    ("exit"), in the worker processes of a data loader ("worker").
+    """
 
     __slots__ = ("body", "kind", "text")
 
@@ -259,7 +270,7 @@ def subtrees(node: Node) -> list[Tree]:
     if isinstance(node, (Call, Yielded)):
         return [node.body]
     if isinstance(node, Region):
-        return [] if node.kind == "thread" else [node.body]
+        return [] if node.kind in APART else [node.body]
     if isinstance(node, Loop):
         return [node.body, node.orelse]
     if isinstance(node, Try):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import Value, symbol
 from .catching import catches
-from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from .nodes import APART, Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 from .paths import NO_FACTS, NOWHERE, Flow, Path, Paths, add, assumed, catches_all, count_breaks, limited
 from .terms import TooLarge
 from .where import Where
@@ -186,7 +186,7 @@ class Walk:
         return result
 
     def _region(self, node: Region, paths: Paths, where: Where | None) -> Flow:
-        if node.kind == "thread":
+        if node.kind in APART:
             return {"fall": paths}
         if node.kind != "deferred":
             inner = self.tree(node.body, paths, Where(node, "body", where))

@@ -21,6 +21,7 @@ from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, resi
 from ..values.value import intern
 from .catching import LEAVING, catches
 from .nodes import (
+    APART,
     Branch,
     Call,
     Handler,
@@ -33,6 +34,7 @@ from .nodes import (
     Try,
     Yielded,
     subtrees,
+    without_exchange,
 )
 from .raising import chooses_to_raise
 
@@ -274,6 +276,8 @@ class Reader:
             return k.fall
         if self.watcher is not None:
             self.watcher.op(node, k, k.fall, self)
+        if node.name == "backward" and "no-sync" in k.regions:
+            node = without_exchange(node)
         return self.terms.op(node, (node.name, self.group_key(node)), k.fall)
 
     def _branch(self, node: Branch, k: Continuation) -> int:
@@ -318,7 +322,7 @@ class Reader:
         return self.read(node.body, inner)
 
     def _region(self, node: Region, k: Continuation) -> int:
-        if node.kind == "thread":
+        if node.kind in APART:
             return k.fall
         if node.kind != "deferred":
             return self.read(node.body, k.but(regions=(*k.regions, node.kind)))

@@ -19,7 +19,7 @@ from .walk import every_fact, tables
 FOLDER = Path(spmdguard_lint.facts.__file__).parent
 FAMILY_FILES = sorted({f for families in [*_FAMILIES.values(), _PLAIN] for f in families})
 RESULTS = {"uniform", "pure", "varying", "receiver", "arg0", "args"}
-WRAPS = {"", "decorator", "context", "call", "thread", "spawn", "handler"}
+WRAPS = {"", "decorator", "context", "call", "thread", "search", "spawn", "handler"}
 
 
 def test_every_word_is_of_the_vocabulary() -> None:

@@ -280,3 +280,41 @@ def test_lists_where_they_belong() -> None:
         """,
         "SPG107",
     )
+
+
+def test_one_number_as_root_of_many_groups() -> None:
+    """Ranks call on the group that each belongs to: one global rank is a member of one of those groups only."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from megatron.core import mpu
+
+        class Layout:
+            def __init__(self, width):
+                self.width, self.block = width, dist.get_rank() // width
+                starts = range(0, dist.get_world_size(), width)
+                self.group = [dist.new_group(list(range(s, s + width))) for s in starts][self.block]
+
+            def share(self, box):
+                dist.broadcast_object_list(box, src=0, group=self.group)  # SPG107
+                dist.broadcast_object_list(box, src=self.block * self.width, group=self.group)
+                dist.broadcast_object_list(box, group_src=0, group=self.group)
+                dist.broadcast_object_list(box, src=dist.get_global_rank(self.group, 0), group=self.group)
+
+        def own(x, width):
+            mine, every = dist.new_subgroups(width)
+            dist.reduce(x, dst=0, group=mine)  # SPG107
+            dist.broadcast(x, src=0, group=mpu.get_tensor_model_parallel_group())  # SPG107
+            dist.broadcast(x, src=mpu.get_tensor_model_parallel_src_rank(), group=mpu.get_tensor_model_parallel_group())
+
+        def one_group(x, given):
+            first = dist.new_group([0, 1])
+            mine = first if dist.get_rank() < 2 else None
+            if mine is not None:
+                dist.broadcast(x, src=0, group=mine)
+            dist.broadcast(x, src=0)
+            dist.broadcast(x, src=0, group=dist.group.WORLD)
+            dist.broadcast(x, src=0, group=given)
+        """,
+        "SPG107",
+    )

@@ -146,3 +146,57 @@ def test_known_miss_narrow_handlers() -> None:
         """,
         *HANDLERS,
     )
+
+
+def test_an_interrupt_is_caught_before_a_collective() -> None:
+    """Ctrl-C reaches ranks at different lines: who catches it must not go on to a collective."""
+    for handler, after in (
+        ("print(step)", "dist.barrier()"),
+        ("pass", "save(x)"),
+        ("save(x)", "pass"),
+        ("return save(x)", "pass"),
+    ):
+        mark = "  # SPG202" if handler.startswith("return") else ""
+        clause = "" if mark else "  # SPG202"
+        assert agree(
+            f"""
+            import torch
+            import torch.distributed as dist
+
+            def save(x):
+                if dist.get_rank() == 0:
+                    torch.save(x, "last.pt")
+                dist.barrier()
+
+            def train(x, steps):
+                step = 0
+                try:
+                    for step in range(steps):
+                        dist.all_reduce(x)
+                except KeyboardInterrupt:{clause}
+                    {handler}{mark}
+                {after}
+            """,
+            "SPG202",
+        )
+
+
+def test_an_interrupt_that_ends_the_run_is_silent() -> None:
+    """After an interrupt a rank may leave, clean up locally, destroy the group or raise again."""
+    for handler in ("print('stopped')", "sys.exit(1)", "raise", "print('stopped'); raise SystemExit(130)"):
+        assert agree(
+            f"""
+            import sys
+            import torch.distributed as dist
+
+            def main(x, steps):
+                dist.init_process_group("gloo")
+                try:
+                    for step in range(steps):
+                        dist.all_reduce(x)
+                except KeyboardInterrupt:
+                    {handler}
+                dist.destroy_process_group()
+            """,
+            "SPG202",
+        )

@@ -202,3 +202,85 @@ def test_servers_asked_by_one_rank() -> None:
         """,
         "SPG208",
     )
+
+
+def test_a_key_is_set_on_success_only() -> None:
+    """The others wait for a key of the store that one rank sets after work on files."""
+    assert agree(
+        """
+        import os
+        import shutil
+        import torch
+        import torch.distributed as dist
+
+        def build(path, rows):
+            torch.save(rows, path)
+
+        def branch(store: dist.TCPStore, rank, path, rows):
+            if rank == 0:
+                build(path, rows)  # SPG208
+                store.set("built", "yes")
+            else:
+                store.wait(["built"])
+
+        class Shared:
+            def __init__(self, rank):
+                self.rank = rank
+                self.store = dist.FileStore("keys", 2)
+
+            def prepare(self, path, rows):
+                if self.rank == 0:
+                    os.makedirs(path)  # SPG208
+                    build(path, rows)
+                    self.store.set("built", "yes")
+                self.store.get("built")
+
+            def unpack(self, path):
+                if self.rank == 0:
+                    shutil.unpack_archive(path)  # SPG208
+                    self.store.set("unpacked", "yes")
+                self.store.wait(["unpacked"])
+        """,
+        "SPG208",
+    )
+
+
+def test_a_key_is_set_either_way() -> None:
+    """A key for the outcome, a key in ``finally``, a key before the work, and keys that tell of no work."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def outcome(store: dist.TCPStore, rank, path, rows):
+            if rank == 0:
+                try:
+                    torch.save(rows, path)
+                    verdict = "ok"
+                except Exception as error:
+                    verdict = str(error)
+                store.set("built", verdict)
+            if store.get("built") != b"ok":
+                raise RuntimeError("not built")
+
+        def either(store: dist.TCPStore, rank, path, rows):
+            if rank == 0:
+                try:
+                    torch.save(rows, path)
+                finally:
+                    store.set("built", "done")
+            store.wait(["built"])
+
+        def address(store: dist.TCPStore, rank, port):
+            if rank == 0:
+                store.set("port", str(port))
+                store.set("host", "a")
+            return store.get("port")
+
+        def nobody_waits(store: dist.TCPStore, rank, path, rows):
+            if rank == 0:
+                torch.save(rows, path)
+                store.set("built", "yes")
+        """,
+        "SPG208",
+    )

@@ -73,3 +73,162 @@ def test_shared_data_is_silent() -> None:
         """,
         *DATA,
     )
+
+
+def test_parts_of_lists_keep_what_their_items_are() -> None:
+    """A window of a list that holds this rank's own losses differs between ranks; one of agreed losses does not."""
+    assert agree(
+        """
+        from collections import deque
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        class Plateau:
+            def __init__(self):
+                self.losses = deque(maxlen=8)
+
+            def reached(self, loss):
+                self.losses.append(loss)
+                values = list(self.losses)
+                return sum(values[:4]) <= sum(values[4:])
+
+        def own(model, batches, steps):
+            model = DistributedDataParallel(model)
+            plateau, recent = Plateau(), []
+            for _ in range(steps):
+                loss = model(batches)
+                loss.backward()
+                recent.append(loss.item())
+                if plateau.reached(loss.item()):
+                    model = DistributedDataParallel(model.module)  # SPG305
+                if min(recent[-3:]) > 1:
+                    dist.barrier()  # SPG305
+
+        def agreed(model, batches, steps):
+            model = DistributedDataParallel(model)
+            plateau, recent = Plateau(), []
+            for _ in range(steps):
+                loss = model(batches)
+                loss.backward()
+                mean = loss.detach().clone()
+                dist.all_reduce(mean)
+                recent.append(mean.item())
+                if plateau.reached(mean.item()):
+                    model = DistributedDataParallel(model.module)
+                if min(recent[-3:]) > 1:
+                    dist.barrier()
+        """,
+        "SPG101",
+        "SPG305",
+    )
+
+
+def test_gradients_are_exchanged_by_own_data() -> None:
+    """``no_sync`` in its spellings, and DDP's switch: a rank decides by its own batch."""
+    assert agree(
+        """
+        from contextlib import contextmanager, nullcontext
+        from torch.nn.parallel import DistributedDataParallel
+        from torch.utils.data import DataLoader
+
+        @contextmanager
+        def synchronised(model, sync):
+            with nullcontext() if sync else model.no_sync():
+                yield
+
+        class Loop:
+            def __init__(self, model, loader: DataLoader):
+                self.model, self.loader = DistributedDataParallel(model), loader
+
+            def arms(self, budget):
+                for ids in self.loader:
+                    if ids.sum() > budget:
+                        self.model(ids).backward()  # SPG305
+                    else:
+                        with self.model.no_sync():
+                            self.model(ids).backward()
+
+            def chosen(self, budget):
+                for ids in self.loader:
+                    with nullcontext() if ids.sum() > budget else self.model.no_sync():
+                        self.model(ids).backward()  # SPG305
+
+            def called(self, budget):
+                for ids in self.loader:
+                    context = nullcontext if ids.sum() > budget else self.model.no_sync
+                    with context():
+                        self.model(ids).backward()  # SPG305
+
+            def switched(self, budget):
+                for ids in self.loader:
+                    self.model.require_backward_grad_sync = ids.sum().item() > budget  # SPG305
+                    self.model(ids).backward()
+        """,
+        "SPG305",
+    )
+
+
+def test_gradients_are_exchanged_by_count() -> None:
+    """Every rank accumulates as many steps; what stands within ``no_sync`` may vary."""
+    assert agree(
+        """
+        from contextlib import nullcontext
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+        from torch.utils.data import DataLoader
+
+        def train(model, loader: DataLoader, every, budget):
+            model, pending = DistributedDataParallel(model), 0
+            for step, ids in enumerate(loader):
+                last = step == len(loader) - 1
+                with model.no_sync() if step % every and not last else nullcontext():
+                    model(ids).backward()
+                model.require_backward_grad_sync = step % every == 0
+                model(ids).backward()
+                with model.no_sync():
+                    loss = model(ids)
+                    print(loss) if loss.item() > 2 else None
+                    loss.backward()
+                tokens = ids.sum()
+                dist.all_reduce(tokens)
+                pending += tokens.item()
+                with nullcontext() if pending > budget else model.no_sync():
+                    model(ids).backward()
+        """,
+        "SPG305",
+    )
+
+
+def test_chains_of_modules_communicate_as_their_members() -> None:
+    """A block with a ``SyncBatchNorm`` that a rank leaves out by its own data."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+        class Tracker(nn.Module):
+            def __init__(self):
+                super().__init__()
+                norm = nn.Sequential(nn.SyncBatchNorm(4), nn.ReLU())
+                self.refine = nn.Sequential(nn.Conv2d(4, 4, 1), norm)
+                self.plain = nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU())
+                self.previous = None
+
+            def forward(self, x):
+                if self.previous is not None:
+                    x = self.plain(x)
+                    x = self.refine(x)  # SPG305
+                self.previous = x.detach()
+                return x
+
+        def main(loader: DataLoader):
+            dist.init_process_group()
+            net = Tracker().cuda()
+            for x in loader:
+                if x.sum() > 3:
+                    net.previous = None
+                net(x)
+        """,
+        "SPG305",
+    )

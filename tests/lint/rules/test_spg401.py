@@ -119,3 +119,82 @@ def test_how_many_numbers_are_drawn() -> None:
         """,
         "SPG401",
     )
+
+
+def test_a_search_evaluates_as_often_as_own_values_ask_for() -> None:
+    """L-BFGS and scipy call a function that communicates, until its values are good enough."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from scipy.optimize import minimize
+        from torch.optim import LBFGS
+        from torch.utils.data import DataLoader
+
+        def average(x):
+            dist.all_reduce(x)
+            return x / dist.get_world_size()
+
+        def own(model, loader: DataLoader):
+            solver = LBFGS(model.parameters())
+            for batch in loader:
+                def closure():
+                    loss = model(batch).mean()
+                    loss.backward()
+                    average(model.weight.grad)
+                    return loss
+
+                solver.step(closure)  # SPG401
+
+        class Fit:
+            def __init__(self, model, loader: DataLoader):
+                self.model, self.batch = model, next(iter(loader))
+                self.solver = torch.optim.LBFGS(model.parameters())
+
+            def closure(self):
+                average(self.model.weight.grad)
+                return self.batch.sum()
+
+            def run(self, start):
+                self.solver.step(closure=self.closure)  # SPG401
+                minimize(lambda x: average(x) and self.batch.sum().item(), start)  # SPG401
+        """,
+        "SPG401",
+    )
+
+
+def test_a_search_on_agreed_values_is_silent() -> None:
+    """The closure returns a mean over all ranks, or communicates nothing; SGD calls a closure once."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.optim import LBFGS, SGD
+        from torch.utils.data import DataLoader
+
+        def average(x):
+            dist.all_reduce(x)
+            return x / dist.get_world_size()
+
+        def agreed(model, loader: DataLoader):
+            solver, plain = LBFGS(model.parameters()), SGD(model.parameters())
+            for batch in loader:
+                def closure():
+                    loss = model(batch).mean()
+                    loss.backward()
+                    average(model.weight.grad)
+                    mean = loss.detach().clone()
+                    dist.all_reduce(mean)
+                    return mean
+
+                def once():
+                    loss = model(batch).mean()
+                    average(model.weight.grad)
+                    return loss
+
+                solver.step(closure)
+                plain.step(once)
+                solver.step(lambda: model(batch).mean())
+        """,
+        "SPG401",
+    )

@@ -334,3 +334,39 @@ def test_folder_that_every_rank_may_make() -> None:
         """,
         "SPG503",
     )
+
+
+def test_what_a_helper_takes_away_is_shown_at_its_call() -> None:
+    """The barrier is missing before the call that one rank makes, not in the helper that any rank may call."""
+    assert agree(
+        """
+        import shutil
+        import torch
+        import torch.distributed as dist
+
+        class Cache:
+            def __init__(self, folder="cache"):
+                self.folder = folder
+
+            def read(self):
+                return torch.load(self.folder + "/part.pt")
+
+            def drop(self):
+                shutil.rmtree(self.folder)
+
+        def early():
+            cache = Cache()
+            part = cache.read()
+            if dist.get_rank() == 0:
+                cache.drop()  # SPG503
+            dist.all_reduce(part)
+
+        def late():
+            cache = Cache()
+            part = cache.read()
+            dist.all_reduce(part)
+            if dist.get_rank() == 0:
+                cache.drop()
+        """,
+        "SPG503",
+    )

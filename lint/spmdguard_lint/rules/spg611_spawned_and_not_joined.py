@@ -1,0 +1,168 @@
+"""
+# spawned-and-not-joined (SPG611)
+
+## What it does
+Finds training processes that a program starts and whose end it never waits for: `spawn(..., join=False)` whose
+context is dropped, and a `Process` in a file that joins none and reads no `exitcode`.
+
+## Why is this bad
+A process that fails tells its parent by its exit status. A parent that does not ask goes on as if all were well,
+reports success, and ends with status 0: the job counts as done. Nor does anyone end the other ranks, which wait
+for the one that failed until their timeout.
+
+## Example
+```python
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def work(rank, world):
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def launch(world):
+    mp.spawn(work, args=(world,), nprocs=world, join=False)
+    print("training finished")
+```
+
+## Use instead
+Let `spawn` wait (it does by default): it ends all processes when one fails, and raises.
+
+```python
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def work(rank, world):
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def launch(world):
+    mp.spawn(work, args=(world,), nprocs=world)
+    print("training finished")
+```
+
+With a context or with processes of your own, call `join` until it is done, and fail where an `exitcode` is not 0.
+
+## Known limits
+A context that is returned, kept in an attribute or handed on is taken to be joined. Processes are looked at where
+their function communicates in the same file. Processes that are joined without a look at their `exitcode` are not
+reported.
+
+## Fix safety
+No fix.
+
+## References
+- [torch.multiprocessing.spawn](https://docs.pytorch.org/docs/stable/multiprocessing.html#spawning-subprocesses)
+- [multiprocessing.Process.exitcode](https://docs.python.org/3/library/multiprocessing.html#multiprocessing.Process.exitcode)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..facts import lookup as facts
+from ..names.dotted import dotted_name
+from ..names.symbols import ExternalSymbol, FunctionSymbol
+from ..traces.nodes import Event
+from ..values.value import Place
+from .registry import rule
+from .support_trees import finding_at
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+    from ..names.modules import Module
+
+RULE = rule(code="SPG611", name="spawned-and-not-joined", severity="warning", status="stable", page=__doc__)
+HELP = "join them, and end with an error where one has failed"
+_SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"})
+_PROCESS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process"})
+_WATCHED = frozenset({"exitcode", "sentinel", "is_alive"})
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Calls in the files that communicate."""
+    communicating = {id(root.function) for root in analysis.roots if root.contents.ops}
+    modules = {root.module.filename: root.module for root in analysis.roots}
+    for _, module in sorted(modules.items()):
+        content = module.source.content
+        if b"join=False" not in content and b"Process(" not in content:
+            continue
+        parents = {id(child): node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
+        for call in [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]:
+            if _called(module, call) in _SPAWN and _goes_on(call) and _dropped(call, parents):
+                name = ast.unparse(call.func)
+                message = f"nobody waits for the processes that `{name}` starts: a failure is not seen"
+                yield finding_at(RULE, _event(module, call), message, HELP)
+            elif _called(module, call) in _PROCESS and not _watches(module):
+                yield from _process(module, call, communicating)
+
+
+def _process(module: Module, call: ast.Call, communicating: set[int]) -> Iterator[Finding]:
+    target = next((k.value for k in call.keywords if k.arg == "target"), None)
+    symbol = module.project.resolve(module, dotted_name(target)) if target is not None else None
+    if target is not None and isinstance(symbol, FunctionSymbol) and id(symbol.info) in communicating:
+        message = f"nobody waits for the process that runs `{ast.unparse(target)}`: a failure is not seen"
+        yield finding_at(RULE, _event(module, call), message, HELP)
+
+
+def _called(module: Module, call: ast.Call) -> str:
+    """The known name of what is called; a context's ``Process`` is that of ``multiprocessing``."""
+    written = dotted_name(call.func)
+    last = written.rpartition(".")[2]
+    if last not in ("spawn", "start_processes", "Process"):
+        return ""
+    symbol = module.project.resolve(module, written)
+    if isinstance(symbol, ExternalSymbol):
+        return facts.canonical(symbol.qualname)
+    return "multiprocessing.Process" if last == "Process" and "." in written else ""
+
+
+def _goes_on(call: ast.Call) -> bool:
+    return any(
+        k.arg == "join" and isinstance(k.value, ast.Constant) and not k.value.value for k in call.keywords
+    )
+
+
+def _dropped(call: ast.Call, parents: dict[int, ast.AST]) -> bool:
+    """Whether nothing is made of a call's result: not bound, or bound to a name that is never read."""
+    statement = parents.get(id(call))
+    if isinstance(statement, ast.Expr):
+        return True
+    if not isinstance(statement, ast.Assign) or not all(isinstance(t, ast.Name) for t in statement.targets):
+        return False
+    scope: ast.AST | None = statement
+    while scope is not None and not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
+        scope = parents.get(id(scope))
+    names = {t.id for t in statement.targets if isinstance(t, ast.Name)}
+    return scope is not None and not any(
+        isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(scope)
+    )
+
+
+def _watches(module: Module) -> bool:
+    """Whether a file waits for some process: by ``join``, or by asking for its state."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and node.attr in _WATCHED:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
+            receiver = node.func.value
+            text = isinstance(receiver, (ast.Constant, ast.JoinedStr))
+            if not text and not dotted_name(receiver).endswith("path") and len(node.args) <= 1:
+                return True
+    return False
+
+
+def _event(module: Module, call: ast.Call) -> Event:
+    end_row = call.end_lineno or call.lineno
+    end_column = call.end_col_offset or call.col_offset
+    place = Place(module.filename, call.lineno, call.col_offset, end_row, end_column)
+    return Event(place, "spawn", ast.unparse(call))
