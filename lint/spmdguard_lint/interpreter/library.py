@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts import lookup as facts
-from ..facts.build import ENTRY_METRIC, LOCAL_METRIC, METRIC, MODULE
+from ..facts.build import ENTRY_METRIC, LOCAL_METRIC, METRIC
 from ..facts.torch_core import LOADER
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Op
 from ..values.value import (
@@ -33,12 +33,11 @@ from .frame import Frame
 from .inflight import call_used, method_used
 from .iterating import ENDLESS, endless_iterator, islice, length_of, next_item, range_trip, same_length
 from .kinds import BY_CONTENT, is_subclass, structural
-from .modes import as_its_members
+from .modes import made
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
 from .serialising import WRITERS, note_unwritable
-from .threads import in_workers
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
 _SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map"})
@@ -82,10 +81,7 @@ def call_external(
     type_name = facts.constructor(qualname)
     everything = [*args, *(value for name, value in kwargs.items() if name not in _PLACEMENT)]
     if type_name is not None:
-        if type_name == MODULE:
-            type_name = as_its_members(qualname, args)
-        if type_name == LOADER:
-            in_workers(frame, args, kwargs, node)
+        type_name = made(frame, type_name, qualname, args, kwargs, node)
         if _keeps_to_itself(frame, type_name, args, kwargs):
             type_name = LOCAL_METRIC
         place = frame.place(node)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 from ..facts import lookup as facts
 from ..facts.build import MODULE
+from ..facts.torch_core import LOADER
 from ..values.value import Value
 from .frame import Frame
+from .threads import in_workers
 
 _DEPTH = 3
 
@@ -25,11 +29,18 @@ def set_mode(frame: Frame, model: Value, mode: Value, depth: int = 0) -> None:
             set_mode(frame, value, mode, depth + 1)
 
 
-def as_its_members(qualname: str, members: list[Value]) -> str:
-    """What calling a module of the library does: ``nn.Sequential(a, b)`` communicates as its members do."""
-    if qualname.endswith(".Sequential"):
-        for member in members:
+def made(
+    frame: Frame, type_name: str, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> str:
+    """What the library makes with these arguments behaves like; the workers of a loader are read on the way.
+
+    ``nn.Sequential(a, b)`` communicates when it is called as its members do.
+    """
+    if type_name == LOADER:
+        in_workers(frame, args, kwargs, node)
+    if type_name == MODULE and qualname.endswith(".Sequential"):
+        for member in args:
             fact = facts.call_instance(member.data[0]) if member.tag == "extobj" else None
             if fact is not None and fact.op is not None:
                 return str(member.data[0])
-    return MODULE
+    return type_name

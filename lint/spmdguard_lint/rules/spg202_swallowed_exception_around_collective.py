@@ -50,7 +50,7 @@ An exception out of a collective itself cannot be repaired on one rank: let it p
 Handlers that raise again, or leave the process, are no findings. A handler for a narrow class of
 exception (`KeyError`) counts only where the body opens files or talks to a network; one that the body
 itself raises under a condition that all ranks share is taken for ordinary control flow. One for
-`KeyboardInterrupt` counts only where the rank goes on to a collective.
+`KeyboardInterrupt` counts only around a loop with collectives, and where the rank goes on to a collective.
 
 ## Fix safety
 No fix: what a rank should contribute in place of the failed part is the author's choice.

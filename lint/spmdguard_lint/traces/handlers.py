@@ -42,7 +42,11 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
         if not (broad or io or on_data or of_model or interrupt):
             continue
         after_error = quiet.read(handler.body, k)
-        if interrupt and not broad and not _meets_again(terms, after_error):
+        if (
+            interrupt
+            and not broad
+            and not (_in_rounds(node.body, quiet) and _meets_again(terms, after_error))
+        ):
             continue
         if of_model is not None:
             if after_error in (ABORT, quiet.read([], body_k)):
@@ -144,6 +148,15 @@ def _chosen_by_rank(candidate: Candidate) -> bool:
 def _may_fail(nodes: Tree) -> bool:
     return any(
         isinstance(node, (Fallible, Event, Call)) or any(_may_fail(child) for child in subtrees(node))
+        for node in nodes
+    )
+
+
+def _in_rounds(nodes: Tree, reader: Reader) -> bool:
+    """Whether a loop calls operations: an interrupt then comes to ranks in another round each."""
+    return any(
+        (isinstance(node, Loop) and _hard_op(node.body, reader) is not None)
+        or any(_in_rounds(child, reader) for child in subtrees(node))
         for node in nodes
     )
 
