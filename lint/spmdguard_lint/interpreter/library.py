@@ -33,7 +33,7 @@ from .frame import Frame
 from .inflight import call_used, method_used
 from .iterating import ENDLESS, endless_iterator, islice, length_of, next_item, range_trip, same_length
 from .kinds import BY_CONTENT, is_subclass, structural
-from .modes import made
+from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
@@ -81,7 +81,7 @@ def call_external(
     type_name = facts.constructor(qualname)
     everything = [*args, *(value for name, value in kwargs.items() if name not in _PLACEMENT)]
     if type_name is not None:
-        type_name = made(frame, type_name, qualname, args, kwargs, node)
+        type_name = made_of_library(frame, type_name, qualname, args, kwargs, node)
         if _keeps_to_itself(frame, type_name, args, kwargs):
             type_name = LOCAL_METRIC
         place = frame.place(node)

@@ -29,7 +29,7 @@ def set_mode(frame: Frame, model: Value, mode: Value, depth: int = 0) -> None:
             set_mode(frame, value, mode, depth + 1)
 
 
-def made(
+def made_of_library(
     frame: Frame, type_name: str, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> str:
     """What the library makes with these arguments behaves like; the workers of a loader are read on the way.
