@@ -19,6 +19,9 @@ _SAVED = local("write")
 _CLIP = agreed("clip_grad_norm_", when_sharded=True)
 
 FUNCTIONS: dict[str, Fact] = {
+    "torch.utils.tensorboard.SummaryWriter": Fact(
+        event="tracker-start", returns="torch.utils.tensorboard.SummaryWriter"
+    ),
     # not the collectives of the same name
     "torch.gather": PURE,
     "torch.scatter": PURE,
@@ -209,7 +212,6 @@ TYPES: dict[str, TypeFacts] = {
         methods={
             "close": local("tracker-end"),
             "flush": local("tracker-log"),
-            "__init__": local("tracker-start"),
         },
         other=local("tracker-log"),
     ),
