@@ -87,17 +87,13 @@ def runs_dry(frame: Frame, source: Value, node: ast.AST) -> Taints:
 
 
 def _yields_vary(frame: Frame, generator: Value, node: ast.AST) -> Taints:
-    """Why a project generator may yield more often on one rank than on another."""
+    """Run a project generator, and tell why it may yield more often on one rank than on another."""
     from .loops import consume
 
-    info = generator.data[0]
-    if endless(info) or frame.state is None:
-        return NO_TAINT
-    before = frame.state.copy()
     with frame.collecting() as nodes:
         consume(frame, node, generator, lambda _value: None, text_of(node))
-    frame.state = before
-    return _around_yields(nodes)
+    frame.out.extend(nodes)
+    return NO_TAINT if endless(generator.data[0]) else _around_yields(nodes)
 
 
 def _around_yields(nodes: Tree) -> Taints:
