@@ -46,7 +46,8 @@ def fetch(url, path):
 ## Known limits
 Files that one rank reads or writes on its own disk are SPG201, and so is a tracker's run where the next
 collective is one that the training hides (a forward, a backward). Other requests to a server are of certainty
-`possible`. A call is known for a download by its name where its object is unknown.
+`possible`. A call is known for a download by its name where its object is unknown. A wait for a key with a
+timeout of its own ends by itself and is left alone.
 
 ## Fix safety
 No fix.
@@ -172,8 +173,9 @@ class _Preparations(Walk):
 
 
 def _first_wait(tree: Tree) -> Event | None:
-    """The first call that waits for a key of the store."""
-    return next((n for n in every_node(tree) if isinstance(n, Event) and n.name in _WAITING), None)
+    """The first call that waits for a key of the store for as long as the store's own timeout."""
+    waits = (n for n in every_node(tree) if isinstance(n, Event) and n.name in _WAITING)
+    return next((n for n in waits if len(n.args) < 2 and "timeout" not in n.keywords), None)
 
 
 def asks(node: object) -> bool:

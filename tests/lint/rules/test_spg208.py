@@ -216,6 +216,13 @@ def test_a_key_is_set_on_success_only() -> None:
         def build(path, rows):
             torch.save(rows, path)
 
+        def bounded(store: dist.TCPStore, rank, path, rows, limit):
+            if rank == 0:
+                rows.dump(open(path, "w"))
+                store.set("built", "yes")
+            else:
+                store.wait(["built"], limit)
+
         def branch(store: dist.TCPStore, rank, path, rows):
             if rank == 0:
                 build(path, rows)  # SPG208
