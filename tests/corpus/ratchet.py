@@ -10,12 +10,13 @@ import argparse
 import json
 import sys
 
-from tests.corpus.scoring import CASES, STATE, VARIANTS, Score, cases, recorded_state, score, summary, worse
+from tests.corpus.scoring import CASES, HELD_OUT, STATE, VARIANTS, Score, cases, recorded_state, score, summary, worse
 
 
 def measure() -> dict[str, Score]:
     """The score of every case now."""
     scores = {case.name: score(case) for case in cases(CASES)}
+    scores.update({case.name: score(case) for case in cases(HELD_OUT)})
     scores.update({case.name: score(case, strict=True) for case in cases(VARIANTS)})
     return scores
 
@@ -28,7 +29,7 @@ def main() -> int:
     for name, now in scores.items():
         if now.found not in ("", "line") or now.false:
             print(f"{name:56} {now.found or '-':10} {' '.join(now.false)}")
-    for root in (CASES, VARIANTS):
+    for root in (CASES, HELD_OUT, VARIANTS):
         prefix = f"{root.name}/"
         print(f"{root.name}: {summary([s for n, s in scores.items() if n.startswith(prefix)]).text()}")
     lost = {name: worse(now, recorded[name]) for name, now in scores.items() if name in recorded}

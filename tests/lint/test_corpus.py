@@ -6,6 +6,7 @@ import pytest
 
 from tests.corpus.scoring import (
     CASES,
+    HELD_OUT,
     VARIANTS,
     Case,
     Score,
@@ -17,7 +18,7 @@ from tests.corpus.scoring import (
     worse,
 )
 
-COLLECTION = list(cases(CASES))
+COLLECTION = [*cases(CASES), *cases(HELD_OUT)]
 OWN = list(cases(VARIANTS))
 RECORDED = recorded_state()
 UPDATE = "record it: python -m tests.corpus.ratchet --update"

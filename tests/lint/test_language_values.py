@@ -341,3 +341,30 @@ def test_any_and_all_end_at_the_first_answer() -> None:
         """,
         *PARTING,
     )
+
+
+def test_length_of_what_ranks_were_told() -> None:
+    """A list that was broadcast has one length everywhere, until one rank takes an item off it."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def told(names):
+            found = [sorted(names)] if dist.get_rank() == 0 else [None]
+            dist.broadcast_object_list(found, src=0)
+            return found[0]
+
+        def kept(names):
+            steps = told(names)
+            if len(steps) > 2:
+                dist.barrier()
+
+        def trimmed(names):
+            steps = told(names)
+            if dist.get_rank() == 0:
+                steps.pop(0)
+            if len(steps) > 2:
+                dist.barrier()  # SPG101
+        """,
+        *PARTING,
+    )

@@ -15,6 +15,7 @@ from ..values.value import (
     Value,
     choice,
     expression,
+    is_const,
     is_split,
     retaint,
     symbol,
@@ -73,6 +74,17 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
         if found is not None:
             return found
     return unknown_attribute(frame, receiver, name, node)
+
+
+def attribute_by_name(frame: Frame, receiver: Value, name: Value, node: ast.AST) -> Value | None:
+    """``getattr(receiver, name)`` where the name is known, or one of a few."""
+    if is_const(name) and isinstance(name.data[0], str):
+        return read_attribute(frame, receiver, name.data[0], node)
+    if is_split(name):
+        condition, then, orelse = name.data
+        first, second = (attribute_by_name(frame, receiver, one, node) for one in (then, orelse))
+        return None if first is None or second is None else choice(condition, first, second)
+    return None
 
 
 def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:

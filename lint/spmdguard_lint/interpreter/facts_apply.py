@@ -292,7 +292,8 @@ def _overwrite_either(frame: Frame, value: Value, fresh: Value) -> Value:
         )
     if value.tag == "obj" and frame.machine.objects.info(value).kind != "instance":
         state = frame.live
-        state.heap[value.data[0]] = dict.fromkeys({*state.heap.get(value.data[0], {})} | {"*"}, fresh)
+        item = retaint(fresh, fresh.taint, None)  # the length of the container is not that of an item
+        state.heap[value.data[0]] = dict.fromkeys({*state.heap.get(value.data[0], {})} | {"*"}, item)
         return Value("obj", value.data, fresh.taint, value.trip) if value.taint else value
     if value.tag in ("const", "ext", "func", "class", "module", "extobj", "obj"):
         return value

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
 
 ENDLESS = ("itertools.count", "itertools.cycle", "itertools.repeat")
+_RESIZING = frozenset({"append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear"})
 FORM = "next"  # of the branch that an iterator's end makes
 
 
@@ -162,6 +163,16 @@ def range_trip(args: list[Value], taint: Taints) -> Taints:
         return taint
     start, stop, step = [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3]
     return NO_TAINT if is_even_share(start, stop, step) else taint
+
+
+def resized(frame: Frame, receiver: Value, method: str) -> None:
+    """Something of unknown type gets or loses an item where the rank decides: its length differs from here on."""
+    if method not in _RESIZING or receiver.tag != "sym" or frame.state is None:
+        return
+    why = frozenset(t for t in frame.path_taint() if t.kind in ("rank", "group-rank"))
+    if why:
+        changed = retaint(receiver, receiver.taint, union(receiver.trip or NO_TAINT, why))
+        frame.live.replace_everywhere(receiver, changed)
 
 
 def length_of(frame: Frame, value: Value) -> Value:

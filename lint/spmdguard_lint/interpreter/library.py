@@ -14,11 +14,9 @@ from ..values.value import (
     Taint,
     Taints,
     Value,
-    choice,
     constant,
     expression,
     is_const,
-    is_split,
     negate,
     retaint,
     symbol,
@@ -31,7 +29,16 @@ from .facts_values import dtype_given
 from .following import hide_handed
 from .frame import Frame
 from .inflight import call_used, method_used
-from .iterating import ENDLESS, endless_iterator, islice, length_of, next_item, range_trip, same_length
+from .iterating import (
+    ENDLESS,
+    endless_iterator,
+    islice,
+    length_of,
+    next_item,
+    range_trip,
+    resized,
+    same_length,
+)
 from .kinds import BY_CONTENT, is_subclass, structural
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
@@ -197,7 +204,9 @@ def call_builtin(
     if name in ("print", "super", "id"):
         return expression(f"call:{name}", args) if name not in ("print",) else NONE
     if name == "getattr" and len(args) >= 2:
-        found = _by_name(frame, args[0], args[1], node)
+        from .attributes import attribute_by_name
+
+        found = attribute_by_name(frame, args[0], args[1], node)
         if found is not None:
             return found
     if name == "divmod" and len(args) == 2:
@@ -237,19 +246,6 @@ def _stops_early(frame: Frame, name: str, made: Value, node: ast.Call) -> None:
     met = negate(item) if name == "all" else item
     text = text_of(node)
     loop.body.append(Branch(place, met, [Jump(place, "break", text)], [], "if", text))
-
-
-def _by_name(frame: Frame, receiver: Value, name: Value, node: ast.AST) -> Value | None:
-    """``getattr(receiver, name)`` where the name is known, or one of a few."""
-    if is_const(name) and isinstance(name.data[0], str):
-        from .attributes import read_attribute
-
-        return read_attribute(frame, receiver, name.data[0], node)
-    if is_split(name):
-        condition, then, orelse = name.data
-        first, second = (_by_name(frame, receiver, one, node) for one in (then, orelse))
-        return None if first is None or second is None else choice(condition, first, second)
-    return None
 
 
 def wholes(frame: Frame, values: list[Value]) -> list[Value]:
@@ -317,6 +313,7 @@ def call_unknown_method(
     hide_handed(frame, args, kwargs, node)
     if name in CHANGING:
         reordered(frame, receiver, name, args, kwargs, node)
+    resized(frame, receiver, name)
     given = [*args, *kwargs.values()]
     result = equal_share(expression(f"call:{name}", [receiver, *wholes(frame, given)]), given)
     if name in ("items", "keys", "values", "copy"):

@@ -174,8 +174,9 @@ class _Preparations(Walk):
 
 def _first_wait(tree: Tree) -> Event | None:
     """The first call that waits for a key of the store for as long as the store's own timeout."""
-    waits = (n for n in every_node(tree) if isinstance(n, Event) and n.name in _WAITING)
-    return next((n for n in waits if len(n.args) < 2 and "timeout" not in n.keywords), None)
+    waits = [n for n in every_node(tree) if isinstance(n, Event) and n.name in _WAITING]
+    bounded = any(len(n.args) > 1 or "timeout" in n.keywords for n in waits if n.name == "store-wait")
+    return None if bounded else next(iter(waits), None)
 
 
 def asks(node: object) -> bool:

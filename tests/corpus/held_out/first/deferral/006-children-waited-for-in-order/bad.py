@@ -1,0 +1,69 @@
+#!/usr/bin/env python
+"""Start one training process per device: launch.py --procs 8 train.py --lr 1e-3"""
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def child_env(rank, size, port):
+    env = dict(os.environ)
+    env.update(
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        RANK=str(rank),
+        LOCAL_RANK=str(rank),
+        WORLD_SIZE=str(size),
+    )
+    env.setdefault("OMP_NUM_THREADS", "1")
+    return env
+
+
+class Launcher:
+    def __init__(self, size, command):
+        self.size = size
+        self.command = command
+        self.children = []
+
+    def start(self):
+        port = free_port()
+        for rank in range(self.size):
+            env = child_env(rank, self.size, port)
+            self.children.append(subprocess.Popen(self.command, env=env))
+
+    def stop(self, *_):
+        for child in self.children:
+            if child.poll() is None:
+                child.terminate()
+
+    def wait(self):
+        for child in self.children:
+            code = child.wait()
+            if code != 0:
+                self.stop()
+                return code
+        return 0
+
+
+def main():
+    cli = argparse.ArgumentParser(description=__doc__)
+    cli.add_argument("--procs", type=int, default=2)
+    cli.add_argument("script")
+    cli.add_argument("rest", nargs=argparse.REMAINDER)
+    opts = cli.parse_args()
+    launcher = Launcher(opts.procs, [sys.executable, "-u", opts.script, *opts.rest])
+    signal.signal(signal.SIGTERM, launcher.stop)
+    launcher.start()
+    sys.exit(launcher.wait())
+
+
+if __name__ == "__main__":
+    main()

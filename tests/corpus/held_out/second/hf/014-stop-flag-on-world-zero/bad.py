@@ -1,0 +1,32 @@
+import time
+from pathlib import Path
+
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+
+class StopFile(TrainerCallback):
+    """Ends training when somebody creates a file."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.begun = time.time()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.is_world_process_zero and self.path.exists():
+            print(f"stopping after {time.time() - self.begun:.0f}s at step {state.global_step}")
+            control.should_training_stop = True
+        return control
+
+
+def main(model, data):
+    args = TrainingArguments(
+        "out",
+        per_device_train_batch_size=8,
+        num_train_epochs=3,
+        save_strategy="steps",
+        save_steps=500,
+        ddp_find_unused_parameters=False,
+    )
+    trainer = Trainer(model=model, args=args, train_dataset=data, callbacks=[StopFile("/shared/stop")])
+    trainer.train()
+    trainer.save_model("out/final")
