@@ -468,3 +468,28 @@ def test_where_tensors_stand() -> None:
         """,
         "SPG205",
     )
+
+
+def test_totals_that_are_set_back() -> None:
+    """``{key: 0 for key in totals}`` has the keys of before; names taken from this rank's own data are another thing."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def totals(model, loader, every):
+            running = {"a": 0, "b": 0}
+            for step, batch in enumerate(loader):
+                running["a"] += model(batch).mean()
+                if step % every == 0:
+                    for key in running:
+                        dist.all_reduce(running[key])
+                    running = {key: 0 for key in running}
+
+        def of_batches(model, dataloader):
+            for batch in dataloader:
+                seen = {int(label): model(batch) for label in batch["labels"]}
+                for key in seen:
+                    dist.all_reduce(seen[key])  # SPG401
+        """,
+        "SPG401",
+    )

@@ -417,7 +417,8 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
             if isinstance(node, ast.DictComp):
                 key = evaluate(frame, node.key)
                 order.append(frozenset(order_taint(key)))
-                trip.append(distinct("set", key))
+                if not _renews(node):
+                    trip.append(distinct("set", key))
                 result.append(evaluate(frame, node.value))
             else:
                 result.append(evaluate(frame, node.elt))
@@ -464,6 +465,11 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
     if len(node.generators) == 1 and not isinstance(node, ast.DictComp) and rule:
         frame.machine.made_by_rule[made.data[0]] = (fields_of(frame, made), (*rule, element))
     return retaint(made, union(made.taint, *order), made.trip) if order else made
+
+
+def _renews(node: ast.DictComp) -> bool:
+    """``{key: 0 for key in totals}``: the keys of another mapping, as a rule, each of which comes once."""
+    return ast.unparse(node.generators[-1].target) == ast.unparse(node.key)
 
 
 def constant_condition(value: Value) -> bool | None:

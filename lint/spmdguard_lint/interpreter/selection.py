@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from ..values.value import NO_TAINT, Taint, Taints, Value, retaint, union
+from ..values.value import NO_TAINT, Taint, Taints, Value, alternatives, retaint, union
 from .frame import Frame
 
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -80,12 +80,15 @@ def _is_given(value: Value) -> bool:
 
 
 def distinct(kind: str, item: Value) -> Taints:
-    """Why a set made of items may have another number of them: as many as are different."""
-    return (
-        frozenset(t for t in item.taint if t.kind in ("data", "random", "time"))
-        if kind == "set"
-        else NO_TAINT
-    )
+    """Why a set made of items may have another number of them: as many as are different; keys and indices all are."""
+    if kind != "set" or all(_is_one_of_its_kind(one) for one in alternatives(item)):
+        return NO_TAINT
+    return frozenset(t for t in item.taint if t.kind in ("data", "random", "time"))
+
+
+def _is_one_of_its_kind(value: Value) -> bool:
+    label = value.data[0] if value.tag == "sym" else None
+    return isinstance(label, tuple) and label[:1] in (("key",), ("index",))
 
 
 def placed(items: Value, item: Value) -> Value:
