@@ -471,7 +471,7 @@ def test_where_tensors_stand() -> None:
 
 
 def test_totals_that_are_set_back() -> None:
-    """``{key: 0 for key in totals}`` has the keys of before; names taken from this rank's own data are another thing."""
+    """``{key: 0 for key in totals}`` has the keys of before; names from own data do not."""
     assert agree(
         """
         import torch.distributed as dist
