@@ -24,12 +24,27 @@ def is_limited(frame: Frame, iterated: Value, body: Tree) -> bool:
         ):
             return True
     return any(
-        isinstance(node, Branch) and _breaks(node) and _is_agreed(frame, node.condition) for node in body
+        isinstance(node, Branch) and _breaks(node) and _counts_up_to_agreed(frame, node.condition)
+        for node in body
     )
 
 
 def _is_agreed_range(frame: Frame, value: Value) -> bool:
     return value.tag == "expr" and value.data[0] == "range" and _is_agreed(frame, value)
+
+
+def _counts_up_to_agreed(frame: Frame, condition: Value) -> bool:
+    """``i >= steps``: the position in the loop is compared with the agreed number."""
+    if condition.tag != "expr" or condition.data[0] not in (">=", ">", "==", "<=", "<"):
+        return False
+    left, right = condition.data[1]
+    return any(
+        one.tag == "sym"
+        and isinstance(one.data[0], tuple)
+        and one.data[0][:1] == ("index",)
+        and _is_agreed(frame, other)
+        for one, other in ((left, right), (right, left))
+    )
 
 
 def _breaks(node: Branch) -> bool:
