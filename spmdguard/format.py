@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -92,17 +92,23 @@ def format_exception_line(exc: BaseException) -> str:
 def format_traceback(exc: BaseException) -> str:
     """Render the traceback, from the first frame that is not ours, and the notes; Python 3.10 prints none itself."""
     try:
-        text = "".join(traceback.format_exception(type(exc), exc, _without_own_frames(exc.__traceback__)))
+        text = "".join(traceback.format_exception(type(exc), exc, without_first_frames(exc.__traceback__)))
     except Exception:
         text = "".join(traceback.format_tb(exc.__traceback__)) + format_exception_line(exc) + "\n"
     notes = "".join(f"{note}\n" for note in getattr(exc, "__notes__", []))
     return text if sys.version_info >= (3, 11) or text.endswith(notes) else text + notes
 
 
-def _without_own_frames(found: TracebackType | None) -> TracebackType | None:
-    """The traceback without frames of this package at its beginning, which called the program's function."""
+def _is_own_file(name: str) -> bool:
+    return name.startswith(_LIBRARIES[0])
+
+
+def without_first_frames(
+    found: TracebackType | None, is_own: Callable[[str], bool] = _is_own_file
+) -> TracebackType | None:
+    """The traceback without the frames at its beginning that called the program; ``is_own`` knows their files."""
     while found is not None and found.tb_next is not None:
-        if not found.tb_frame.f_code.co_filename.startswith(_LIBRARIES[0]):
+        if not is_own(found.tb_frame.f_code.co_filename):
             return found
         found = found.tb_next
     return found

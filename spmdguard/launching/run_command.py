@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 from spmdguard.errors import LaunchFailed
 from spmdguard.exitcodes import ExitCode
+from spmdguard.format import without_first_frames
 from spmdguard.group.exit import UnfinalisedExit, bound_interpreter_exit, exit_code_of
 from spmdguard.group.torch_access import count_by_torchrun, lacks_torch
 from spmdguard.launch import handshake
@@ -163,7 +163,9 @@ def _run_here(options: argparse.Namespace) -> int:
     except BaseException as exc:
         if os.getpid() != owner:  # a forked child came back up here
             raise
-        failure: BaseException | None = exc.with_traceback(_without_own_frames(exc.__traceback__))
+        failure: BaseException | None = exc.with_traceback(
+            without_first_frames(exc.__traceback__, _calls_script)
+        )
     else:
         failure = None
         if os.getpid() != owner:
@@ -174,15 +176,9 @@ def _run_here(options: argparse.Namespace) -> int:
     return code
 
 
-def _without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback from the script's first frame on."""
-    folder = str(Path(__file__).parent)
-    while traceback is not None and traceback.tb_next is not None:
-        name = traceback.tb_frame.f_code.co_filename
-        if not (name.startswith((folder, "<frozen")) or name.endswith("runpy.py")):
-            return traceback
-        traceback = traceback.tb_next
-    return traceback
+def _calls_script(name: str) -> bool:
+    """Whether a file only runs the script."""
+    return name.startswith((str(Path(__file__).parent), "<frozen")) or name.endswith("runpy.py")
 
 
 def _end(running: Running, exc: BaseException | None) -> int:

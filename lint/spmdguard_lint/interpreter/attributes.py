@@ -129,6 +129,15 @@ def bound_method(frame: Frame, info: FunctionInfo, receiver: Value) -> Value:
     return bind(decorated, receiver)
 
 
+def read_method(frame: Frame, info: FunctionInfo, receiver: Value, node: ast.AST) -> Value:
+    """``receiver.name`` for a method of the project: bound to its receiver; a property is called."""
+    if info.is_property:
+        from .calls import call_value
+
+        return call_value(frame, Value("func", (info, None, receiver)), [], {}, node, property_read=True)
+    return bound_method(frame, info, receiver)
+
+
 def bind(function: Value, receiver: Value) -> Value:
     """Bind a function value to a receiver."""
     if function.tag == "func" and function.data[2] is None:
@@ -222,14 +231,7 @@ def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     cls = info.cls
     method = cls.find_method(name)
     if method is not None:
-        bound = bound_method(frame, method, receiver)
-        if method.is_property:
-            from .calls import call_value
-
-            return call_value(
-                frame, Value("func", (method, None, receiver)), [], {}, node, property_read=True
-            )
-        return bound
+        return read_method(frame, method, receiver, node)
     if name == "__class__":
         return Value("class", (cls,))
     assigned = cls.find_class_assignment(name)

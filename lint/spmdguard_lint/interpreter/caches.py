@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from ..traces.nodes import Branch, Op, Tree, subtrees
+from ..traces.nodes import Branch, Op, Tree, every_node
 from ..values.evaluate import rank_dependent
 from ..values.value import NO_TAINT, Taints, Value, symbol, union
 from .frame import Frame
@@ -83,4 +83,4 @@ def fills(frame: Frame, mapping: ast.expr, key: ast.expr) -> bool:
 
 
 def _meets(nodes: Tree) -> bool:
-    return any(isinstance(node, Op) or any(_meets(child) for child in subtrees(node)) for node in nodes)
+    return any(isinstance(node, Op) for node in every_node(nodes))

@@ -15,6 +15,7 @@ from .following import inline_call
 from .frame import Frame
 from .machine import MAX_DEPTH
 from .modes import set_mode
+from .parameters import field_factory
 from .state import State, join
 
 if TYPE_CHECKING:
@@ -372,30 +373,29 @@ def _fill_dataclass(
     frame: Frame, cls: ClassInfo, object_id: tuple[object, ...], args: list[Value], kwargs: dict[str, Value]
 ) -> None:
     names: list[str] = []
-    defaults: dict[str, ast.expr] = {}
-    owners: dict[str, ClassInfo] = {}
+    defaults: dict[str, tuple[ClassInfo, ast.expr]] = {}
     for owner in reversed(cls.mro()):
         for name in owner.annotations:
             if name not in names:
                 names.append(name)
             if name in owner.class_assignments:
-                defaults[name], owners[name] = owner.class_assignments[name], owner
-    names = [name for name in names if not _made_later(defaults.get(name))]
+                defaults[name] = owner, owner.class_assignments[name]
+    names = [name for name in names if name not in defaults or not _made_later(defaults[name][1])]
     for position, name in enumerate(names):
         if position < len(args):
             frame.live.set_field(object_id, name, args[position])
         elif name in kwargs:
             frame.live.set_field(object_id, name, kwargs[name])
         elif name in defaults:
-            frame.live.set_field(object_id, name, _default_value(frame, owners[name], defaults[name]))
+            frame.live.set_field(object_id, name, _default_value(frame, *defaults[name]))
 
 
 def _default_value(frame: Frame, owner: ClassInfo, default: ast.expr) -> Value:
     """The default of a dataclass's field, in the file of its class; ``default_factory`` is called."""
     apart = Frame(frame.machine, owner.module, None, State({}, frame.live.heap), frame.depth + 1)
-    given = {k.arg: k.value for k in default.keywords} if isinstance(default, ast.Call) else {}
+    factory = field_factory(default)
+    keywords = default.keywords if isinstance(default, ast.Call) else []
     with apart.collecting():
-        factory = given.get("default_factory", given.get("factory"))
         if factory is not None:
             return call_value(apart, evaluate(apart, factory), [], {}, default)
-        return evaluate(apart, given.get("default", default))
+        return evaluate(apart, next((k.value for k in keywords if k.arg == "default"), default))

@@ -200,8 +200,9 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
     chosen = _item_by_choice(frame, receiver, index, fields)
     if chosen is not None:
         return chosen
-    if frame.machine.objects.info(receiver).kind == "list" and len({v.key for v in fields.values()}) == 1:
-        (same,) = {v.key: v for v in fields.values()}.values()
+    different = {item.key: item for item in fields.values()}
+    if frame.machine.objects.info(receiver).kind == "list" and len(different) == 1:
+        (same,) = different.values()
         if is_const(same):
             return same  # whichever it is
     everything = joined(list(fields.values()), index.taint)

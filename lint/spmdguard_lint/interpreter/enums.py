@@ -45,13 +45,9 @@ def member_attribute(frame: Frame, member: Member, receiver: Value, name: str, n
     method = cls.find_method(name)
     if method is None:
         return None
-    if method.is_property:
-        from .calls import call_value
+    from .attributes import read_method
 
-        return call_value(frame, Value("func", (method, None, receiver)), [], {}, node, property_read=True)
-    from .attributes import bound_method
-
-    return bound_method(frame, method, receiver)
+    return read_method(frame, method, receiver, node)
 
 
 def _value_of(cls: ClassInfo, member: Member) -> Value:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces.catching import is_caught
 from ..traces.nodes import Tree
-from ..values.value import NO_TAINT, Place, Taints, Value, union
+from ..values.value import NO_TAINT, Place, Taints, Value, place_of, union
 from .state import CELL, State
 
 if TYPE_CHECKING:
@@ -163,15 +163,7 @@ class Frame:
         known: Place | None = getattr(node, "_spmdguard_place", None)
         if known is not None and known.filename is self.module.filename:
             return known
-        row: int = getattr(node, "lineno", 1)
-        column: int = getattr(node, "col_offset", 0)
-        place = Place(
-            self.module.filename,
-            row,
-            column,
-            getattr(node, "end_lineno", None) or row,
-            getattr(node, "end_col_offset", None) or column,
-        )
+        place = place_of(self.module.filename, node)
         node._spmdguard_place = place  # type: ignore[attr-defined]
         return place
 

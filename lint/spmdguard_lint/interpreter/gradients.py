@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..names.dotted import called_name
 from ..values.value import NO_TAINT, NONE, Taint, Taints, Value
 from .frame import Frame
 
 if TYPE_CHECKING:
-    from ..names.classes import ClassInfo
+    pass
 
 _CONTENTS = frozenset(
     {"any", "all", "item", "sum", "numel", "nonzero", "max", "min", "count_nonzero", "tolist"}
@@ -37,7 +38,7 @@ def missing_gradient(frame: Frame, left: Value, right: Value) -> Taints:
 def _skipped(frame: Frame) -> Taints:
     for cls in frame.module.all_classes:
         forward = cls.methods.get("forward")
-        if forward is None or forward.self_name is None or not _is_module(cls):
+        if forward is None or forward.self_name is None or not cls.is_module:
             continue
         for node in ast.walk(forward.node):
             if isinstance(node, (ast.If, ast.IfExp)) and _asks(node.test) and _skips(node, forward.self_name):
@@ -48,17 +49,10 @@ def _skipped(frame: Frame) -> Taints:
     return NO_TAINT
 
 
-def _is_module(cls: ClassInfo) -> bool:
-    return any(base.rpartition(".")[2].endswith("Module") for base in cls.external_bases())
-
-
 def _asks(test: ast.expr) -> bool:
     """Whether a test looks into tensors, or draws a number."""
     calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
-    names = {
-        call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        for call in calls
-    }
+    names = {called_name(call) for call in calls}
     return bool(names & (_CONTENTS | _CHANCE))
 
 

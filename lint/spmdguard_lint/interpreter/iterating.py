@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, subtrees
+from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, every_node, subtrees
 from ..values.shares import is_even_share
 from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
 from .containers import data_of, element_of
@@ -36,10 +36,6 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
     source = with_length(frame, args[0])
     why = runs_dry(frame, source, node)
     if source.tag == "generator":
-        if frame.machine.reach.reaches(source.data[0]) and not endless(source.data[0]):
-            from .loops import consume
-
-            consume(frame, node, source, lambda _value: None, text_of(node))
         source = symbol(("consumed", frame.place(node)), data_of(source.taint))
     item = element_of(frame, source, node)
     if source.trip:
@@ -111,9 +107,7 @@ def _around_yields(nodes: Tree) -> Taints:
 
 
 def _holds_yield(nodes: Tree) -> bool:
-    return any(
-        isinstance(node, Yielded) or any(_holds_yield(child) for child in subtrees(node)) for node in nodes
-    )
+    return any(isinstance(node, Yielded) for node in every_node(nodes))
 
 
 def endless(info: FunctionInfo) -> bool:

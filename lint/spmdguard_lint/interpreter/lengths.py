@@ -37,10 +37,9 @@ def trip_taint(value: Value) -> Taints:
         return _doubted(found) if value.data[0] in _MAPPINGS else found
     if value.tag not in ("expr", "sym"):
         return NO_TAINT
-    strong = frozenset(
+    return frozenset(
         t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem")
     )
-    return strong
 
 
 def _doubted(taint: Taints) -> Taints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..facts import lookup as facts
 from ..traces.nodes import Branch, Jump, Tree
-from ..values.value import Value
+from ..values.value import Value, parts_of
 from .frame import Frame
 
 
@@ -53,18 +53,9 @@ def _breaks(node: Branch) -> bool:
 
 def _is_agreed(frame: Frame, value: Value) -> bool:
     """Whether a value that is the same on every rank is made of what a collective has told."""
-    stack: list[object] = [value]
-    seen: set[int] = set()
-    while stack:
-        part = stack.pop()
-        if isinstance(part, tuple):
-            stack += part
-        elif isinstance(part, Value) and part.key not in seen:
-            seen.add(part.key)
-            if part.tag == "sym" and not part.taint and _is_told(frame, part.data[0]):
-                return True
-            stack += part.data
-    return False
+    return any(
+        part.tag == "sym" and not part.taint and _is_told(frame, part.data[0]) for part in parts_of(value)
+    )
 
 
 def _is_told(frame: Frame, label: object) -> bool:

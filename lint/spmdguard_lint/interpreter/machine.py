@@ -37,7 +37,7 @@ FOLLOW_BUDGET = 4_000
 FOLLOW_LEAST = 250
 FOLLOW_TOTAL = 120_000
 OWN_BUDGET = 20_000
-ROOM = 8
+ROOM = 8  # what is left for a call is rounded down to a multiple, so that calls cut short are often alike
 
 
 class BudgetExceeded(Exception):

@@ -17,9 +17,7 @@ _DEPTH = 3
 def set_mode(frame: Frame, model: Value, mode: Value, depth: int = 0) -> None:
     """Set ``training`` of an object of a module class, and of the modules that its fields hold."""
     info = frame.machine.objects.info(model)
-    if info.cls is None or not any(
-        b.rpartition(".")[2].endswith("Module") for b in info.cls.external_bases()
-    ):
+    if info.cls is None or not info.cls.is_module:
         return
     object_id = model.data[0]
     held = list(frame.live.heap.get(object_id, {}).values())

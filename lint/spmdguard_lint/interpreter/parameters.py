@@ -298,11 +298,15 @@ _FACTORIES = {
 }
 
 
+def field_factory(default: ast.expr | None) -> ast.expr | None:
+    """What makes the default of a dataclass's field (``field(default_factory=f)``, ``attrs.field(factory=f)``)."""
+    keywords = default.keywords if isinstance(default, ast.Call) else []
+    return next((k.value for k in keywords if k.arg in ("default_factory", "factory")), None)
+
+
 def _made_by_factory(default: ast.expr | None) -> str:
     """The kind of container that a dataclass's field begins with (``field(default_factory=dict)``), if it is one."""
-    if not isinstance(default, ast.Call):
-        return ""
-    factory = next((k.value for k in default.keywords if k.arg in ("default_factory", "factory")), None)
+    factory = field_factory(default)
     if isinstance(factory, ast.Lambda):
         factory = factory.body
         if isinstance(factory, (ast.Dict, ast.List)):

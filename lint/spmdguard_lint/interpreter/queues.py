@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..names.dotted import called_name
 from ..values.value import NO_TAINT, Taint, Taints
 from .frame import Frame
 
@@ -47,12 +48,7 @@ def queue_taint(frame: Frame, cls: ClassInfo, name: str) -> Taints:
 
 def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
     reach = frame.machine.reach
-    using = [
-        (method, method.self_name)
-        for owner in cls.mro()
-        for method in owner.methods.values()
-        if method.self_name is not None and reach.mentions(method, name)
-    ]
+    using = _using(frame, cls, name)
     if not any(
         method.name != "__init__"
         and reach.matches(method, _EMPTYING)
@@ -90,14 +86,21 @@ def filling_methods(frame: Frame, cls: ClassInfo, name: str) -> list[FunctionInf
     reach = frame.machine.reach
     return [
         method
-        for owner in cls.mro()
-        for method in owner.methods.values()
-        if method.self_name is not None
-        and method.name != "__init__"
-        and reach.mentions(method, name)
+        for method, own in _using(frame, cls, name)
+        if method.name != "__init__"
         and reach.matches(method, _FILLING)
         and not reach.reaches(method)
-        and any(_fills(node, method.self_name, name) for node in ast.walk(method.node))
+        and any(_fills(node, own, name) for node in ast.walk(method.node))
+    ]
+
+
+def _using(frame: Frame, cls: ClassInfo, name: str) -> list[tuple[FunctionInfo, str]]:
+    """The methods of a class in whose text a field is named, each with its name for the object itself."""
+    return [
+        (method, method.self_name)
+        for owner in cls.mro()
+        for method in owner.methods.values()
+        if method.self_name is not None and frame.machine.reach.mentions(method, name)
     ]
 
 
@@ -148,7 +151,7 @@ def _is_empty(value: ast.expr) -> bool:
         return not (value.keys if isinstance(value, ast.Dict) else value.elts)
     if not isinstance(value, ast.Call) or value.keywords:
         return False
-    made = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    made = called_name(value)
     return made.endswith(_MADE) and (not value.args or made == "defaultdict")
 
 
@@ -177,7 +180,7 @@ def _is_request(value: ast.AST) -> bool:
     """Whether a value is what something else has returned: a call of a function, not of a class or built-in."""
     if not isinstance(value, ast.Call):
         return False
-    called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    called = called_name(value)
     return bool(called) and called not in _ABOUT_KIND and not called[:1].isupper()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..names.dotted import called_name
 from ..values.value import Taint, Value, symbol
 from .frame import Frame
 from .state import join
@@ -54,7 +55,7 @@ def handler_names(tree: ast.AST) -> frozenset[str]:
     for child in ast.walk(tree):
         if not isinstance(child, ast.Call) or len(child.args) < 2:
             continue
-        called = child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
+        called = called_name(child)
         target = child.args[1]
         if called in _INSTALLERS and isinstance(target, (ast.Name, ast.Attribute)):
             found.add(target.attr if isinstance(target, ast.Attribute) else target.id)

@@ -79,6 +79,11 @@ class ClassInfo:
         return any(name.rpartition(".")[2] in _DATACLASS_DECORATORS for name in self.decorator_names)
 
     @cached_property
+    def is_module(self) -> bool:
+        """Derived from a library's class of modules (``nn.Module``, ``LightningModule``)."""
+        return any(base.rpartition(".")[2].endswith("Module") for base in self.external_bases())
+
+    @cached_property
     def is_enum(self) -> bool:
         """Derived from one of the classes of the ``enum`` module."""
         return any(name in _ENUMS or name.rpartition(".")[2] in _LITERAL_ENUMS for name in self._named_bases)

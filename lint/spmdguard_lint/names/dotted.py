@@ -17,6 +17,13 @@ def dotted_name(node: ast.AST | None) -> str:
     return ".".join(reversed(parts))
 
 
+def called_name(node: ast.AST) -> str:
+    """The last name of what a call calls, ``c`` of ``a.b.c(...)``; ``""`` for anything else."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
 def absolute_module(written: str | None, level: int, module_name: str, is_package: bool) -> str:
     """The module that ``from <dots><written> import ...`` means in ``module_name``.
 

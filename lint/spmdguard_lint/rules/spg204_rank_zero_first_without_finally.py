@@ -60,10 +60,10 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
-from ..traces.nodes import Branch, Call, Fallible, Node, Op, Tree
+from ..traces.nodes import Branch, Call, Fallible, Node, Op, Tree, every_node
 from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
-from .support_trees import WORLDS, Step, every_node, finding_at, parts, waits
+from .support_trees import WORLDS, Step, finding_at, parts, waits
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root

@@ -65,12 +65,12 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.divergence import variance
-from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try
+from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try, every_node
 from .registry import rule
 from .support import from_divergence, operation_text, site
 from .support_claims import RANK_KINDS, claimed, meets_in_handler
 from .support_hooks import failure_roots
-from .support_trees import Step, every_node, finding_at, parts, shown, steps, waits
+from .support_trees import Step, finding_at, parts, shown, steps, waits
 
 if TYPE_CHECKING:
     from ..analysis import Analysis

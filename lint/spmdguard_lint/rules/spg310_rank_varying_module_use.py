@@ -88,11 +88,11 @@ from ..model import Finding
 from ..names.chunks import without_docstrings
 from ..names.dotted import dotted_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
-from ..traces.nodes import Event
-from ..values.value import Place
+from ..traces.nodes import Event, every_node
+from ..values.value import place_of
 from .registry import rule
 from .support_modules import Skip, skips
-from .support_trees import every_node, finding_at
+from .support_trees import finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -153,11 +153,7 @@ def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
 
 def _event(module: Module, skip: Skip) -> Event:
     """A node to point to: where the branch leaves, or where the submodule is used."""
-    row = getattr(skip.at, "lineno", 1)
-    column = getattr(skip.at, "col_offset", 0)
-    end_row = getattr(skip.at, "end_lineno", None) or row
-    end_column = getattr(skip.at, "end_col_offset", None) or column
-    return Event(Place(module.filename, row, column, end_row, end_column), "branch", ast.unparse(skip.at))
+    return Event(place_of(module.filename, skip.at), "branch", ast.unparse(skip.at))
 
 
 def _submodules(cls: ClassInfo) -> Iterator[str]:

@@ -55,12 +55,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
-from ..traces.nodes import Loop, Node, Op
+from ..traces.nodes import Loop, Node, Op, every_node
 from ..values.value import OF_A_SET
 from .registry import rule
 from .support import from_divergence
 from .support_claims import claimed, decided
-from .support_trees import every_node, finding_at, steps, waits
+from .support_trees import finding_at, steps, waits
 
 if TYPE_CHECKING:
     from ..analysis import Analysis

@@ -61,8 +61,9 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..names.dotted import called_name
 from ..traces.nodes import Node
-from ..values.value import Place
+from ..values.value import place_of
 from .support_events import finding
 from .support_imports import program_of
 
@@ -180,7 +181,7 @@ def _monitored(module: Module) -> Iterator[tuple[ast.expr, str]]:
         given: ast.expr | None = None
         if isinstance(node, ast.Call):
             given = next((k.value for k in node.keywords if k.arg == "monitor"), None)
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            called = called_name(node)
             position = _POSITIONS.get(called)
             if given is None and position is not None and position < len(node.args):
                 given = node.args[position]
@@ -192,12 +193,7 @@ def _monitored(module: Module) -> Iterator[tuple[ast.expr, str]]:
             yield given, name
 
 
-def _place(module: Module, node: ast.expr) -> Place:
-    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-    return Place(module.filename, node.lineno, node.col_offset, *end)
-
-
 def _finding(module: Module, call: ast.Call, name: str, owner: Module, where: ast.expr) -> Finding:
     message = f"`{name}` is logged by one rank alone, and is monitored on every rank"
-    steps = [(_place(owner, where), f"`{name}` is monitored here")]
-    return finding(RULE, Node(_place(module, call)), message, HELP, steps=steps)
+    steps = [(place_of(owner.filename, where), f"`{name}` is monitored here")]
+    return finding(RULE, Node(place_of(module.filename, call)), message, HELP, steps=steps)

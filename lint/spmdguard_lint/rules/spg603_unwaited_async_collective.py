@@ -61,7 +61,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
-from ..traces.nodes import Event, Op
+from ..traces.nodes import Event, Op, every_node
 from ..values.value import NONE, Place, alternatives
 from .registry import rule
 from .support_flight import WORLD, begun_in, follow
@@ -69,7 +69,7 @@ from .support_futures import ASYNC_SAVE, left_at_the_end
 from .support_handles import dropped, handing_on
 from .support_lists import begun_on_each, used_early
 from .support_messages import handles
-from .support_trees import Step, every_node, finding_at, steps
+from .support_trees import Step, finding_at, steps
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root

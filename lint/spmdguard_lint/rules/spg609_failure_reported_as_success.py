@@ -70,10 +70,11 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..names.dotted import called_name
 from ..traces.nodes import Event, Fallible, Jump, Node, Op, Region, Try
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
-from ..values.value import Place
+from ..values.value import place_of
 from .support_events import counts, every_node, finding, reading
 from .support_swallowed import swallowing
 
@@ -149,20 +150,14 @@ def _leaving_handler(function: FunctionInfo) -> Iterator[Finding]:
     for call in ast.walk(function.node):
         if isinstance(call, ast.Call) and _exits_well(call):
             text = ast.unparse(call)
-            place = Place(
-                function.module.filename,
-                call.lineno,
-                call.col_offset,
-                call.end_lineno or call.lineno,
-                call.end_col_offset or call.col_offset,
-            )
+            place = place_of(function.module.filename, call)
             message = f"`{text}` in a signal handler tells the launcher that this rank has ended well"
             yield finding(RULE, Node(place), message, HELP_HANDLER)
 
 
 def _exits_well(call: ast.Call) -> bool:
     """``sys.exit()``, ``exit(0)``, ``os._exit(0)`` or ``SystemExit(0)``."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = called_name(call)
     if name not in ("exit", "_exit", "quit", "SystemExit"):
         return False
     return not call.args or (isinstance(call.args[0], ast.Constant) and call.args[0].value in (None, 0))

@@ -50,12 +50,12 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.files import parts_of
-from ..traces.nodes import Branch, Loop, Op
+from ..traces.nodes import Branch, Loop, Op, every_node
 from ..values.value import Place
 from .registry import rule
 from .support_events import flat
 from .support_messages import handles
-from .support_trees import Path, Step, every_node, finding_at, steps
+from .support_trees import Path, Step, finding_at, steps
 
 if TYPE_CHECKING:
     from ..analysis import Analysis

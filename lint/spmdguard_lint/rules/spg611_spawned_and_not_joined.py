@@ -71,7 +71,7 @@ from ..facts import lookup as facts
 from ..names.dotted import dotted_name
 from ..names.symbols import ExternalSymbol, FunctionSymbol
 from ..traces.nodes import Event
-from ..values.value import Place
+from ..values.value import place_of
 from .registry import rule
 from .support_trees import finding_at
 
@@ -162,7 +162,4 @@ def _watches(module: Module) -> bool:
 
 
 def _event(module: Module, call: ast.Call) -> Event:
-    end_row = call.end_lineno or call.lineno
-    end_column = call.end_col_offset or call.col_offset
-    place = Place(module.filename, call.lineno, call.col_offset, end_row, end_column)
-    return Event(place, "spawn", ast.unparse(call))
+    return Event(place_of(module.filename, call), "spawn", ast.unparse(call))

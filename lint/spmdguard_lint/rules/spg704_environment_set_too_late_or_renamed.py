@@ -52,6 +52,7 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..model import Finding
+from ..names.dotted import called_name
 from ..traces.nodes import Node
 from ..values.value import Place
 from .support_events import finding
@@ -128,7 +129,7 @@ def _behind_init(module: Module, block: list[ast.stmt]) -> Iterator[Finding]:
 def _makes_group(statement: ast.stmt) -> bool:
     for node in ast.walk(statement):
         if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            name = called_name(node)
             if name == "init_process_group":
                 return True
     return False
@@ -138,7 +139,7 @@ def _asks_cuda(statement: ast.stmt) -> bool:
     """Whether a statement makes a group that may use CUDA, or binds a device."""
     for node in ast.walk(statement):
         if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            name = called_name(node)
             if name == "init_process_group":
                 named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "backend")]
                 return any(isinstance(v, ast.Constant) and "nccl" in str(v.value) for v in named)

@@ -65,8 +65,9 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..names.dotted import called_name
 from ..traces.nodes import Node
-from ..values.value import Place
+from ..values.value import place_of
 from .support_events import finding
 from .support_imports import program_text
 
@@ -119,10 +120,10 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _flags(tree: ast.AST) -> Iterator[ast.Call]:
     """The calls that declare a flag for the local rank, with a default that is a constant."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _called(node) not in _DECLARES:
+        if not isinstance(node, ast.Call) or called_name(node) not in _DECLARES:
             continue
         names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-        defined = _called(node) == "DEFINE_integer" and names[:1] == [_NAME]
+        defined = called_name(node) == "DEFINE_integer" and names[:1] == [_NAME]
         if not defined and not any(_FLAG.match(name) for name in names):
             continue
         given = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -138,10 +139,6 @@ def _constant(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return _constant(node.operand)
     return isinstance(node, ast.Constant)
-
-
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _reads(node: ast.AST) -> bool:
@@ -171,7 +168,7 @@ def _decides(tree: ast.AST) -> bool:
                 return True
         elif isinstance(node, ast.Call):
             named = [k.value for k in node.keywords if k.arg in ("device_ids", "output_device", "device")]
-            if _called(node) in ("set_device", "device", "cuda", "to"):
+            if called_name(node) in ("set_device", "device", "cuda", "to"):
                 named.extend(node.args)
             if any(_reads(value) for value in named):
                 return True
@@ -188,9 +185,9 @@ def _set_otherwise(tree: ast.AST, text: bytes) -> bool:
                 and any(map(_is_local_rank, node.targets))
             ):
                 return True
-        elif isinstance(node, ast.Call) and _HELPER.search(_called(node).lower()):
+        elif isinstance(node, ast.Call) and _HELPER.search(called_name(node).lower()):
             handed = (a.id for a in node.args if isinstance(a, ast.Name))
-            own = re.search(rf"\b(?:def|class) {_called(node)}\b".encode(), text)
+            own = re.search(rf"\b(?:def|class) {called_name(node)}\b".encode(), text)
             if own is None and any(name in _ARGUMENTS for name in handed):
                 return True
     return False
@@ -211,13 +208,7 @@ def _without(text: bytes, flags: list[ast.Call]) -> bytes:
 
 
 def _finding(module: Module, flag: ast.Call, certainty: Certainty) -> Finding:
-    place = Place(
-        module.filename,
-        flag.lineno,
-        flag.col_offset,
-        flag.end_lineno or flag.lineno,
-        flag.end_col_offset or flag.col_offset,
-    )
+    place = place_of(module.filename, flag)
     name = next((str(a.value) for a in flag.args if isinstance(a, ast.Constant)), _NAME)
     message = f"`{name}` is passed by no launcher of this program, and keeps its default in every process"
     return finding(RULE, Node(place), message, HELP, certainty=certainty)

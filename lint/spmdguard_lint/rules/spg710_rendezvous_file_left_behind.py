@@ -64,7 +64,7 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import parts_of, preorder
 from ..traces.nodes import Event, Node
-from ..values.value import Place, Value
+from ..values.value import Place, Value, place_of
 from .support_events import argument, every_node, finding
 
 if TYPE_CHECKING:
@@ -239,8 +239,7 @@ def _finding(module: Module, meeting: _Meeting) -> Finding:
     given = argument_of(module, meeting)
     place, text = init.place, init.text
     if given is not None:
-        end = (given.end_lineno or given.lineno, given.end_col_offset or given.col_offset)
-        place, text = Place(module.filename, given.lineno, given.col_offset, *end), ast.unparse(given)
+        place, text = place_of(module.filename, given), ast.unparse(given)
     message = f"`{text}` is the same file in each job, and one that died leaves its entries there"
     steps = [(init.place, f"`{init.text}` is where the ranks meet")] if given is not None else []
     return finding(RULE, Node(place), message, HELP, steps=steps)

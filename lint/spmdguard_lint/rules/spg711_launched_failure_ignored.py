@@ -53,10 +53,11 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..names.dotted import called_name
 from ..traces.nodes import Node
 from ..values.value import Place
 from .support_events import finding
-from .support_launches import LAUNCHER, Function, Launches, called, functions_of, own_nodes
+from .support_launches import LAUNCHER, Function, Launches, functions_of, own_nodes
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -98,10 +99,10 @@ def _unseen(scope: Scope, launches: Launches) -> Iterator[tuple[ast.AST, str]]:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             continue
         call = statement.value
-        if called(call) in _STARTS:
+        if called_name(call) in _STARTS:
             unseen = _starts(call, scope, launches) and not _checks(call)
         else:
-            unseen = called(call) in ("wait", "communicate") and _ends_unseen(call, scope, launches)
+            unseen = called_name(call) in ("wait", "communicate") and _ends_unseen(call, scope, launches)
         if unseen and not _repeats(scope, statement):
             yield call, f"nothing looks at the exit code of the training that `{_short(call)}` runs"
 
@@ -136,7 +137,7 @@ def _checks(call: ast.Call) -> bool:
 
 def _is_child(scope: Scope, name: str, launches: Launches) -> bool:
     """Whether a name is that of a process made with a launch command."""
-    made = (value for value in _assigned(scope, name) if called(value) == "Popen")
+    made = (value for value in _assigned(scope, name) if called_name(value) == "Popen")
     return any(isinstance(value, ast.Call) and _starts(value, scope, launches) for value in made)
 
 
@@ -207,7 +208,7 @@ def _assigned(scope: Scope, name: str) -> Iterator[ast.expr]:
 def _gives_code(value: ast.expr) -> bool:
     if isinstance(value, ast.Attribute):
         return value.attr == "returncode"
-    return called(value) in _CODES - {"communicate"}
+    return called_name(value) in _CODES - {"communicate"}
 
 
 def _is_failure(test: ast.expr) -> bool:
@@ -230,7 +231,7 @@ def _is_log(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return True
     return isinstance(node, ast.Call) and (
-        called(node) in _PRINTS or _LOGGING.match(ast.unparse(node.func)) is not None
+        called_name(node) in _PRINTS or _LOGGING.match(ast.unparse(node.func)) is not None
     )
 
 
@@ -262,7 +263,8 @@ def _swallowed(scope: Scope, launches: Launches) -> Iterator[tuple[ast.AST, str]
         raising = [
             n
             for n in calls
-            if _starts(n, scope, launches) and (called(n) in _RAISING or (called(n) == "run" and _checks(n)))
+            if _starts(n, scope, launches)
+            and (called_name(n) in _RAISING or (called_name(n) == "run" and _checks(n)))
         ]
         for handler in node.handlers if raising else []:
             if _catches(handler) and _only_logs(handler.body):

@@ -68,10 +68,11 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..names.dotted import called_name
 from ..traces.nodes import Node
-from ..values.value import Place
+from ..values.value import Place, place_of
 from .support_events import finding
-from .support_launches import Function, called, functions_of, own_nodes
+from .support_launches import Function, functions_of, own_nodes
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -101,13 +102,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             continue
         for scope in functions_of(module):
             for wait, loop in _waits(scope):
-                place = Place(
-                    module.filename,
-                    wait.lineno,
-                    wait.col_offset,
-                    wait.end_lineno or wait.lineno,
-                    wait.end_col_offset or wait.col_offset,
-                )
+                place = place_of(module.filename, wait)
                 message = (
                     f"`{ast.unparse(wait)}` waits for each rank in turn: a later one that dies is not noticed"
                 )
@@ -122,11 +117,11 @@ def _starts_several(tree: ast.Module) -> bool:
     makers = {"Popen"}
     for node in ast.walk(tree):
         if isinstance(node, Function) and any(
-            called(n) == "Popen" for n in ast.walk(node) if isinstance(n, ast.Call)
+            called_name(n) == "Popen" for n in ast.walk(node) if isinstance(n, ast.Call)
         ):
             makers.add(node.name)
     loops = (node for node in ast.walk(tree) if isinstance(node, _LOOPS))
-    return any(called(n) in makers for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call))
+    return any(called_name(n) in makers for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call))
 
 
 def _waits(scope: Scope) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
@@ -140,7 +135,11 @@ def _waits(scope: Scope) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
         names = set(_targets(loop))
         body: list[ast.AST] = list(loop.body) if isinstance(loop, (ast.For, ast.AsyncFor)) else [loop.elt]
         for node in (inner for part in body for inner in ast.walk(part)):
-            if isinstance(node, ast.Call) and called(node) in ("wait", "communicate") and not _bounded(node):
+            if (
+                isinstance(node, ast.Call)
+                and called_name(node) in ("wait", "communicate")
+                and not _bounded(node)
+            ):
                 owner = node.func.value if isinstance(node.func, ast.Attribute) else None
                 if (
                     isinstance(owner, ast.Name)
@@ -153,9 +152,9 @@ def _waits(scope: Scope) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
 
 def _sees_all(call: ast.Call, scope: Scope) -> bool:
     """Whether a call ends processes, or polls them in a loop that goes on until all have ended."""
-    if called(call) in _ENDS:
+    if called_name(call) in _ENDS:
         return True
-    if called(call) not in ("poll", "wait"):
+    if called_name(call) not in ("poll", "wait"):
         return False
     return any(
         isinstance(node, ast.While) and any(inner is call for inner in ast.walk(node))
@@ -176,5 +175,5 @@ def _targets(loop: ast.For | ast.AsyncFor | ast.ListComp | ast.GeneratorExp | as
 def _bounded(call: ast.Call) -> bool:
     """Whether a wait has a timeout."""
     return any(keyword.arg == "timeout" for keyword in call.keywords) or (
-        called(call) == "wait" and bool(call.args)
+        called_name(call) == "wait" and bool(call.args)
     )

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..traces.handlers import handles_memory
-from ..traces.nodes import Branch, Jump, Node, Op, Region, Try
+from ..traces.nodes import Branch, Jump, Node, Op, Region, Try, every_node
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, truth
-from .support_trees import WORLDS, every_node, waits
+from .support_trees import WORLDS, waits
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence

@@ -12,11 +12,24 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..traces.nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from ..traces.nodes import (
+    Branch,
+    Call,
+    Event,
+    Fallible,
+    Jump,
+    Loop,
+    Node,
+    Op,
+    Region,
+    Tree,
+    Try,
+    Yielded,
+    every_node,
+)
 from ..traces.sequence import Walk
 from ..traces.where import Where, calls_of
 from .support_messages import handles
-from .support_trees import every_node
 
 if TYPE_CHECKING:
     from ..analysis import Root

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..names.bindings import ImportBinding
+from ..names.dotted import called_name
 
 if TYPE_CHECKING:
     from ..names.modules import Module
@@ -50,13 +51,6 @@ def own_nodes(scope: Function | ast.Module) -> Iterator[ast.AST]:
             stack[:0] = ast.iter_child_nodes(node)
 
 
-def called(node: ast.expr) -> str:
-    """The last name of what is called."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
 def is_launch(node: ast.expr) -> bool:
     """Whether an expression is a command that names a launcher."""
     texts = [text for part in _words(node) for text in [part.strip()] if text]
@@ -81,7 +75,7 @@ def _words(node: ast.expr) -> Iterator[str]:
     elif isinstance(node, ast.BinOp):
         yield from _words(node.left)
         yield from _words(node.right)
-    elif isinstance(node, ast.Call) and called(node) in ("split", "format", "which", "dedent"):
+    elif isinstance(node, ast.Call) and called_name(node) in ("split", "format", "which", "dedent"):
         for part in (getattr(node.func, "value", None), *node.args):
             if isinstance(part, ast.expr):
                 yield from _words(part)
@@ -113,7 +107,7 @@ class Launches:
                 if self.holds(scope, node.value):
                     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                         self._keep(held, target)
-            elif isinstance(node, ast.Call) and called(node) in ("append", "extend", "insert"):
+            elif isinstance(node, ast.Call) and called_name(node) in ("append", "extend", "insert"):
                 owner = node.func.value if isinstance(node.func, ast.Attribute) else None
                 if owner is not None and any(self.holds(scope, argument) for argument in node.args):
                     self._keep(held, owner)
@@ -145,9 +139,9 @@ class Launches:
         if isinstance(node, ast.BinOp):
             return is_launch(node) or self.holds(scope, node.left)
         if isinstance(node, ast.Call):
-            if called(node) in self.makers:
+            if called_name(node) in self.makers:
                 return True
-            return called(node) in ("join", "split", "list", "str", "quote") and any(
+            return called_name(node) in ("join", "split", "list", "str", "quote") and any(
                 self.holds(scope, argument) for argument in node.args
             )
         return is_launch(node)

@@ -12,6 +12,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..names.dotted import called_name
+
 _CONTENT = frozenset(
     {"numel", "any", "all", "sum", "item", "nonzero", "count_nonzero", "tolist", "max", "min"}
 )
@@ -150,9 +152,7 @@ class _Reader:
         """Whether an expression keeps a part of its input that depends on the values in it."""
         for node in ast.walk(value):
             if isinstance(node, ast.Call):
-                called = (
-                    node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                )
+                called = called_name(node)
                 if called in _SELECTING:
                     return True
             if _mask(node) & self.derived:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Event, Fallible, Handler, Region, Tree, Try
+from ..names.dotted import called_name
+from ..traces.nodes import Event, Fallible, Handler, Region, Tree, Try, every_node
 from ..values.value import Place
-from .support_trees import every_node
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -78,5 +78,5 @@ def _says(step: ast.stmt) -> bool:
         return True
     if not isinstance(call, ast.Call):
         return False
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = called_name(call)
     return name in _LOGS

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
-from ..traces.nodes import APART, Branch, Call, Loop, Node, Op, Region, Tree, Try, Yielded, subtrees
+from ..traces.nodes import (
+    APART,
+    Branch,
+    Call,
+    Loop,
+    Node,
+    Op,
+    Region,
+    Tree,
+    Try,
+    Yielded,
+    every_node,
+)
 from ..values.evaluate import Valuation, evaluate, truth
 from ..values.value import Taint, Value
 from .support import site, source_text
@@ -71,16 +83,6 @@ def parts(node: Node, *, threads: bool = False) -> Iterator[tuple[str, Tree]]:
             yield "handler", handler.body
         yield "orelse", node.orelse
         yield "final", node.final
-
-
-def every_node(tree: Tree) -> Iterator[Node]:
-    """Every node of a tree, outermost first."""
-    stack = list(reversed(tree))
-    while stack:
-        node = stack.pop()
-        yield node
-        for child in reversed(subtrees(node)):
-            stack.extend(reversed(child))
 
 
 def waits(node: Node) -> bool:

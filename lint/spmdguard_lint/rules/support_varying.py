@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..traces.divergence import variance
-from ..traces.nodes import Branch, Op
+from ..traces.nodes import Branch, Op, every_node
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
-from .support_trees import WORLDS, Path, every_node, reaching
+from .support_trees import WORLDS, Path, reaching
 
 if TYPE_CHECKING:
     from ..model import Certainty

@@ -11,7 +11,7 @@ from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .judged import Candidate, Divergence, variance
-from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Op, Tree, Try, subtrees
+from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Op, Tree, Try, every_node, subtrees
 from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round
 from .terms import ABORT, Reader, Terms
 
@@ -146,19 +146,13 @@ def _chosen_by_rank(candidate: Candidate) -> bool:
 
 
 def _may_fail(nodes: Tree) -> bool:
-    return any(
-        isinstance(node, (Fallible, Event, Call)) or any(_may_fail(child) for child in subtrees(node))
-        for node in nodes
-    )
+    return any(isinstance(node, (Fallible, Event, Call)) for node in every_node(nodes))
 
 
 def _in_rounds(nodes: Tree, reader: Reader) -> bool:
     """Whether a loop calls operations: an interrupt then comes to ranks in another round each."""
-    return any(
-        (isinstance(node, Loop) and _hard_op(node.body, reader) is not None)
-        or any(_in_rounds(child, reader) for child in subtrees(node))
-        for node in nodes
-    )
+    loops = (node for node in every_node(nodes) if isinstance(node, Loop))
+    return any(_hard_op(loop.body, reader) is not None for loop in loops)
 
 
 def _meets_again(terms: Terms, after_error: int) -> bool:
@@ -253,16 +247,8 @@ def _forward(nodes: Tree) -> Op | None:
 
 def _reads_own(nodes: Tree) -> bool:
     """Whether something is made of this rank's own data that may not be possible."""
-    return any(
-        (isinstance(node, Fallible) and node.own) or any(_reads_own(child) for child in subtrees(node))
-        for node in nodes
-    )
+    return any(isinstance(node, Fallible) and node.own for node in every_node(nodes))
 
 
 def _has_io(nodes: Tree) -> bool:
-    for node in nodes:
-        if isinstance(node, Fallible) and node.io:
-            return True
-        if any(_has_io(child) for child in subtrees(node)):
-            return True
-    return False
+    return any(isinstance(node, Fallible) and node.io for node in every_node(nodes))

@@ -12,6 +12,7 @@ Invariant: nodes stand in execution order, and a subtree is never shared between
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -276,3 +277,13 @@ def subtrees(node: Node) -> list[Tree]:
     if isinstance(node, Try):
         return [node.body, *(h.body for h in node.handlers), node.orelse, node.final]
     return []
+
+
+def every_node(tree: Tree) -> Iterator[Node]:
+    """Every node of a tree, outermost first."""
+    stack = list(reversed(tree))
+    while stack:
+        node = stack.pop()
+        yield node
+        for child in reversed(subtrees(node)):
+            stack.extend(reversed(child))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..values.value import Value
+from ..values.value import Value, parts_of
 from .nodes import Branch, Call, Loop, Tree, Yielded, subtrees
 
 _PARTING = frozenset({"rank", "group-rank", "time", "random", "signal"})
@@ -37,15 +37,5 @@ def _decides(node: Branch) -> bool:
 
 def _asks_exception(value: Value) -> bool:
     """Whether a value is made of a caught exception."""
-    stack: list[object] = [value]
-    seen: set[int] = set()
-    while stack:
-        part = stack.pop()
-        if isinstance(part, tuple):
-            stack += part
-        elif isinstance(part, Value) and part.key not in seen:
-            seen.add(part.key)
-            if part.tag == "sym" and isinstance(part.data[0], tuple) and part.data[0][:1] == ("exception",):
-                return True
-            stack += part.data
-    return False
+    names = (part.data[0] for part in parts_of(value) if part.tag == "sym")
+    return any(isinstance(name, tuple) and name[:1] == ("exception",) for name in names)

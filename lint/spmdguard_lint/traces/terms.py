@@ -400,7 +400,8 @@ class Reader:
                     if position not in handler_terms:
                         handler_terms[position] = self._handler(handler, k)
                     term = handler_terms[position]
-                    return self._raised_in(handler, k) if term == NEVER else term
+                    # one that always raises is followed by what it raises, often another exception
+                    return self.read(handler.body, k) if term == NEVER else term
             return k.raises(name)
 
         def caught(name: str) -> bool:
@@ -417,10 +418,6 @@ class Reader:
         if chooses_to_raise(handler.body, self.ways_out):
             return self.read(handler.body, k)
         return self.read(handler.body, k.but(raises=lambda _name: NEVER, raise_key="never"))
-
-    def _raised_in(self, handler: Handler, k: Continuation) -> int:
-        """What follows a handler that always raises: what follows the exception that it raises, often another."""
-        return self.read(handler.body, k)
 
     def _with_final(self, final: Tree, k: Continuation) -> Continuation:
         cache: dict[int, int] = {}

@@ -51,7 +51,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "is": lambda a, b: _is_same(a, b),
+    "is": _is_same,
     "is not": lambda a, b: not _is_same(a, b),
     "in": lambda a, b: a in b,
     "not in": lambda a, b: a not in b,

@@ -11,7 +11,8 @@ Expressions are bounded: above ``MAX_SIZE`` nodes they collapse to an opaque sym
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import ast
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 MAX_SIZE = 40
@@ -26,6 +27,14 @@ class Place(NamedTuple):
     column: int
     end_row: int
     end_column: int
+
+
+def place_of(filename: str, node: ast.AST) -> Place:
+    """Where a node of a file stands; what has no place is at its beginning."""
+    row: int = getattr(node, "lineno", 1)
+    column: int = getattr(node, "col_offset", 0)
+    end_row = getattr(node, "end_lineno", None) or row
+    return Place(filename, row, column, end_row, getattr(node, "end_col_offset", None) or column)
 
 
 class Taint(NamedTuple):
@@ -227,6 +236,20 @@ def negate(condition: Value) -> Value:
         inner: Value = condition.data[1][0]
         return inner
     return expression("not", (condition,))
+
+
+def parts_of(value: Value) -> Iterator[Value]:
+    """A value and all that it is made of, each once."""
+    stack: list[object] = [value]
+    seen: set[int] = set()
+    while stack:
+        part = stack.pop()
+        if isinstance(part, tuple):
+            stack += part
+        elif isinstance(part, Value) and part.key not in seen:
+            seen.add(part.key)
+            yield part
+            stack += part.data
 
 
 def is_split(value: Value, limit: int = 5) -> bool:

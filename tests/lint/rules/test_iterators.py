@@ -233,3 +233,29 @@ def test_slices_of_what_ends() -> None:
         """,
         "SPG401",
     )
+
+
+def test_next_runs_a_generator_once() -> None:
+    """What a generator communicates stands in the trace once for each ``next``, not twice."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def items():
+            dist.barrier()
+            yield 1
+
+        def by_hand_or_by_generator():
+            if dist.get_rank() == 0:
+                next(items())
+            else:
+                dist.barrier()
+
+        def on_one_rank():
+            if dist.get_rank() == 0:
+                next(items())  # SPG104
+        """,
+        "SPG101",
+        "SPG103",
+        "SPG104",
+    )
