@@ -35,10 +35,17 @@ class Run:
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float, cwd: str | Path | None = None) -> Run:
-    """Run a command to its end; a timeout kills it, and the exit code is then -9."""
+    """Run a command to its end; a timeout kills it, and the exit code is then -9.
+
+    The child may keep compiled bytecode, as every installed package does; otherwise a checkout, whose files are
+    compiled anew in each process, would be compared with packages that were compiled once.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.perf_counter()
-        process = subprocess.Popen([str(part) for part in command], stdout=out, stderr=err, cwd=cwd)
+        process = subprocess.Popen(
+            [str(part) for part in command], stdout=out, stderr=err, cwd=cwd, env=environment
+        )
         status, usage = _wait(process, started + timeout_s)
         wall_s = time.perf_counter() - started
         texts = []
