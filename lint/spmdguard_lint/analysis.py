@@ -18,7 +18,7 @@ from .model import CERTAINTY_ORDER, Finding, Location, Site
 from .source.parsing import CannotParse
 from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
-from .traces.nodes import Branch, Call, Loop, Tree, Try, Yielded, subtrees
+from .traces.nodes import Branch, Call, Loop, Tree, Try, Yielded
 from .values.value import Place
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def collect_places(tree: Tree, found: set[Place], *, inside: bool) -> None:
                 deeper = (*within, True)
             elif isinstance(node, Yielded) and len(within) > 1:
                 deeper = within[:-1]
-            for child in subtrees(node):
+            for child in node.subtrees():
                 stack.append((child, deeper))
             if isinstance(node, Try) and within[-1]:
                 found.update(handler.place for handler in node.handlers)

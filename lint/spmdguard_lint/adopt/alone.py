@@ -12,7 +12,7 @@ from ..model import Location, Site
 from ..names.project import Project
 from ..source.reading import SourceFile
 from ..traces.contents import contents_of
-from ..traces.nodes import Branch, Call, Tree, subtrees
+from ..traces.nodes import Branch, Call, Tree
 from ..values.evaluate import rank_dependent
 
 
@@ -42,5 +42,5 @@ def _read(sources: Mapping[str, SourceFile], config: Config) -> Seen:
                     branches.add(Site(place.filename, start, start))
                 elif isinstance(node, Call) and contents_of(node.body).ops:
                     meeting.add(node.name.rpartition(".")[2])
-                stack.extend(subtrees(node))
+                stack.extend(node.subtrees())
     return Seen(sorted(branches), frozenset(meeting))

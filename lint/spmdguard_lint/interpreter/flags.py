@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 
 from ..facts import lookup as facts
-from ..traces.nodes import Branch, Event, Op, Tree, subtrees
+from ..traces.nodes import Branch, Event, Op, Tree
 from ..values.value import Value, is_const
 from .frame import Frame
 
@@ -45,7 +45,7 @@ def agreed_now(frame: Frame) -> bool:
 def forget(nodes: Tree, name: str) -> None:
     """Take earlier requests of a flag out of a block: what the ranks have agreed on replaces them."""
     for node in nodes:
-        for child in subtrees(node):
+        for child in node.subtrees():
             forget(child, name)
     nodes[:] = [node for node in nodes if not (isinstance(node, Op) and _asks_for(node, name))]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, every_node, subtrees
+from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, every_node
 from ..values.shares import is_even_share
 from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
 from .containers import data_of, element_of
@@ -97,7 +97,7 @@ def _around_yields(nodes: Tree) -> Taints:
     """Why what stands around the yields of a tree differs: rounds of loops, and arms of which one alone yields."""
     found = NO_TAINT
     for node in nodes:
-        inside = [child for child in subtrees(node) if _holds_yield(child)]
+        inside = [child for child in node.subtrees() if _holds_yield(child)]
         if isinstance(node, Loop) and inside:
             found = union(found, node.trip)
         elif isinstance(node, Branch) and len(inside) == 1:

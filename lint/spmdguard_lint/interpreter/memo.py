@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Node, Tree, subtrees
+from ..traces.nodes import Node, Tree
 from ..values.value import Value
 from .state import differing
 
@@ -135,7 +135,7 @@ class CallMemo:
         if known is None:
             total = len(nodes)
             for node in nodes:
-                for child in subtrees(node):
+                for child in node.subtrees():
                     total += self.size(child)
             known = self.sizes[id(nodes)] = (nodes, total)
         return known[1]

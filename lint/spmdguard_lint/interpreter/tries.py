@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ..traces.catching import is_caught
-from ..traces.nodes import Branch, Fallible, Handler, Tree, Try, subtrees
+from ..traces.nodes import Branch, Fallible, Handler, Tree, Try
 from ..values.value import Taint, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch
@@ -131,7 +131,7 @@ def _varies(body: Tree) -> bool:
             return True
         if isinstance(node, Branch) and node.condition.taint:
             return True
-        if any(_varies(child) for child in subtrees(node)):
+        if any(_varies(child) for child in node.subtrees()):
             return True
     return False
 

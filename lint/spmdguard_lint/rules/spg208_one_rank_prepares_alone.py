@@ -65,11 +65,11 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import guarded_by_rank
-from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op, Tree
+from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op, Tree, every_node
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.evaluate import rank_dependent
-from .support_events import cared_for, counts, every_node, finding, is_default_group, reading
+from .support_events import cared_for, counts, finding, is_default_group, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis

@@ -71,7 +71,7 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.divergence import variance
-from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, subtrees
+from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree
 from ..values.value import Place
 from .support import from_divergence
 from .support_claims import owner
@@ -116,7 +116,7 @@ def verdict_places(analysis: Analysis) -> set[Place]:
             for node in stack.pop():
                 if isinstance(node, Event) and node.name == "deferred-error":
                     found.add(node.place)
-                stack.extend(subtrees(node))
+                stack.extend(node.subtrees())
     return found
 
 
@@ -195,7 +195,7 @@ def _scan(analysis: Analysis, tree: Tree, loops: tuple[_Seen, ...], found: list[
             _branch(node, loops)
         elif isinstance(node, Loop):
             inside = (*loops, _Seen(node))
-        for child in subtrees(node):
+        for child in node.subtrees():
             orelse = isinstance(node, Loop) and child is node.orelse
             _scan(analysis, child, loops if orelse else inside, found)
 
@@ -230,7 +230,7 @@ def _leaves(node: Branch) -> bool:
         for inner in stack.pop():
             if isinstance(inner, Jump) and inner.kind != "continue":
                 return True
-            stack.extend(subtrees(inner))
+            stack.extend(inner.subtrees())
     return False
 
 

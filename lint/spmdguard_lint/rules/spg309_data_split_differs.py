@@ -56,9 +56,9 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import parts_of
-from ..traces.nodes import Event
+from ..traces.nodes import Event, every_node
 from .support import source_text
-from .support_events import argument, every_node, finding
+from .support_events import argument, finding
 
 if TYPE_CHECKING:
     from ..analysis import Analysis

@@ -89,8 +89,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Every block that starts an asynchronous operation, read statement by statement."""
     by_file: dict[str, Starts] = {}
     for root in analysis.roots:
-        for step in steps(root.tree, threads=True):
-            op = step.node
+        for op in every_node(root.tree, apart=True):
             if isinstance(op, Op) and (op.handle or op.name in _ALWAYS_ASYNC):
                 by_file.setdefault(op.place.filename, {})[op.place[1:]] = op
     modules = {root.module.filename: root.module for root in analysis.roots}
@@ -120,6 +119,8 @@ def _followed(analysis: Analysis, kept: set[Place]) -> Iterator[Finding]:
     """What is seen along the trace: through calls, attributes and lists, rank by rank."""
     entries = {id(root) for root in analysis.entry_roots()}
     for root in analysis.roots:
+        if not root.contents.begins:
+            continue
         begun = {place: op for place, op in begun_in(root).items() if place in kept}
         early, left = follow(root, begun) if begun else ([], [])
         for use in early:

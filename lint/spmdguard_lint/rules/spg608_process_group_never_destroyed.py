@@ -48,8 +48,8 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.nodes import Op
-from .support_events import every_node, finding, reading
+from ..traces.nodes import Op, every_node
+from .support_events import finding, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis

@@ -71,11 +71,11 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..names.dotted import called_name
-from ..traces.nodes import Event, Fallible, Jump, Node, Op, Region, Try
+from ..traces.nodes import Event, Fallible, Jump, Node, Op, Region, Try, every_node
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.value import place_of
-from .support_events import counts, every_node, finding, reading
+from .support_events import counts, finding, reading
 from .support_swallowed import swallowing
 
 if TYPE_CHECKING:

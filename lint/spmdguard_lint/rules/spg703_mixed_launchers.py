@@ -58,8 +58,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import parts_of
-from ..traces.nodes import Event, Tree
-from .support_events import argument, every_node, finding
+from ..traces.nodes import Event, Tree, every_node
+from .support_events import argument, finding
 
 if TYPE_CHECKING:
     from ..analysis import Analysis

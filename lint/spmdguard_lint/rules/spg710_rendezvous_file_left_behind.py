@@ -63,9 +63,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import parts_of, preorder
-from ..traces.nodes import Event, Node
+from ..traces.nodes import Event, Node, every_node
 from ..values.value import Place, Value, place_of
-from .support_events import argument, every_node, finding
+from .support_events import argument, finding
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root

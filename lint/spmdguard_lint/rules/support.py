@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding, Location, RuleInfo, Site, TrailStep
 from ..traces.judged import group_key, variance
-from ..traces.nodes import Branch, Op, subtrees
+from ..traces.nodes import Branch, Op
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence
@@ -115,7 +115,7 @@ def _calls_in(arm: Tree) -> list[tuple[str, Hashable]]:
     for node in arm:
         if isinstance(node, Op) and node.kind != "point-to-point":
             found.append((node.name, group_key(node)))
-        for child in subtrees(node):
+        for child in node.subtrees():
             found.extend(_calls_in(child))
     return found
 

@@ -9,7 +9,7 @@ from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.contents import contents_of
 from ..traces.divergence import group_key
 from ..traces.files import parts_of
-from ..traces.nodes import APART, Branch, Event, Jump, Loop, Node, Op, Region, Tree, Try, subtrees
+from ..traces.nodes import APART, Branch, Event, Jump, Loop, Node, Op, Region, Try
 from ..traces.where import Where, around, calls_of
 from ..values.value import Place, Value
 from .support import site
@@ -65,15 +65,6 @@ def is_default_group(op: Op) -> bool:
 def counts(op: Op) -> bool:
     """Whether other ranks wait in an operation for this one."""
     return op.kind in ("collective", "lifecycle")
-
-
-def every_node(tree: Tree) -> Iterator[Node]:
-    """Every node of a tree."""
-    stack = [tree]
-    while stack:
-        for node in stack.pop():
-            yield node
-            stack.extend(subtrees(node))
 
 
 def argument(node: Event, index: int, keyword: str) -> Value | None:

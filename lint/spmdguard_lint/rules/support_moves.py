@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from ..traces.files import writes
 from ..traces.judged import variance
-from ..traces.nodes import Branch, Call, Event, Node, Tree, subtrees
+from ..traces.nodes import Branch, Call, Event, Node, Tree
 from ..values.evaluate import Valuation, rank_dependent, truth
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _all(*trees: Tree) -> Iterator[Node]:
     while stack:
         for node in stack.pop():
             yield node
-            stack.extend(subtrees(node))
+            stack.extend(node.subtrees())
 
 
 def _writes(body: Tree) -> bool:
@@ -61,7 +61,7 @@ def _writes(body: Tree) -> bool:
             if isinstance(node, Event) and node.name in WRITES and (node.name != "open" or writes(node)):
                 return True
             if not (isinstance(node, Branch) and rank_dependent(node.condition)):
-                stack.extend(subtrees(node))
+                stack.extend(node.subtrees())
     return False
 
 

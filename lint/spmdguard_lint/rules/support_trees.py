@@ -58,6 +58,8 @@ def steps(tree: Tree, path: Path = (), *, threads: bool = False) -> Iterator[Ste
             stack.pop()
             continue
         yield Step(node, around)
+        if not threads and not node.subtrees():
+            continue
         inside = [
             (iter(child), (*around, (node, part))) for part, child in parts(node, threads=threads) if child
         ]

@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..values.evaluate import rank_dependent
-from .nodes import Branch, Event, Fallible, Jump, Loop, Op, Region, Tree, subtrees
+from .nodes import Branch, Event, Fallible, Jump, Loop, Op, Region, Tree
 
 
 @dataclass
 class Contents:
     """Names of the events and operations of a tree, and which other nodes it has.
 
-    ``sure``: some call raises each time.
+    ``sure``: some call raises each time. ``begins``: some operation may only be begun by its call, or is given
+    the choice.
     ``by_rank``: the rank decides some branch; ``raises_kept``: some jump raises an exception kept before.
     """
 
@@ -27,6 +28,7 @@ class Contents:
     fallible: int = 0
     io: bool = False
     sure: bool = False
+    begins: bool = False
     by_rank: bool = False
     raises_kept: bool = False
 
@@ -54,6 +56,7 @@ def contents_of(tree: Tree) -> Contents:
                 found.events.add(node.name)
             elif isinstance(node, Op):
                 found.ops.add(node.name)
+                found.begins = found.begins or node.begins is not None or node.handle
             elif isinstance(node, Region):
                 found.regions.add(node.kind)
             elif isinstance(node, Jump):
@@ -67,5 +70,5 @@ def contents_of(tree: Tree) -> Contents:
                 found.sure = found.sure or bool(node.sure)
             elif isinstance(node, Branch) and not found.by_rank:
                 found.by_rank = rank_dependent(node.condition)
-            stack.extend(subtrees(node))
+            stack.extend(node.subtrees())
     return found

@@ -19,7 +19,7 @@ from .doubts import doubtful, of_another_group
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
-from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, subtrees
+from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
 from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round, raised_by, telling_jump
 from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation
 
@@ -90,7 +90,7 @@ def _has_subgroups(tree: Tree) -> bool:
         for node in stack.pop():
             if isinstance(node, Op) and group_key(node) is not None:
                 return True
-            stack.extend(subtrees(node))
+            stack.extend(node.subtrees())
     return False
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ..values.evaluate import Valuation, truth
 from .judged import Candidate
 from .matching import matched
-from .nodes import Branch, Call, Event, Jump, Node, Op, Region, Tree, subtrees
+from .nodes import Branch, Call, Event, Jump, Node, Op, Region, Tree
 from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
@@ -80,7 +80,7 @@ def _way(nodes: Tree, jump: Jump) -> tuple[Node, ...] | None:
     for inner in nodes:
         if inner is jump:
             return ()
-        for child in subtrees(inner):
+        for child in inner.subtrees():
             way = _way(child, jump)
             if way is not None:
                 return (inner, *way)
@@ -91,7 +91,7 @@ def _comes_to(nodes: Tree, jump: Jump, followed: bool) -> bool:
     return any(
         (isinstance(inner, Jump) and inner.place == jump.place)
         or (followed and isinstance(inner, Event) and inner.name in (HIDDEN, CUT))
-        or any(_comes_to(child, jump, followed) for child in subtrees(inner))
+        or any(_comes_to(child, jump, followed) for child in inner.subtrees())
         for inner in nodes
     )
 
@@ -116,7 +116,7 @@ def hides(nodes: Tree) -> bool:
         for node in stack.pop():
             if isinstance(node, Event) and node.name == HIDDEN:
                 return True
-            stack.extend([node.body] if isinstance(node, Region) else subtrees(node))
+            stack.extend([node.body] if isinstance(node, Region) else node.subtrees())
     return False
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Value
-from .nodes import Branch, Event, Fallible, Loop, Node, Op, Tree, subtrees
+from .nodes import Branch, Event, Fallible, Loop, Node, Op, Tree
+from .passing import passed_by
 from .paths import Facts, Path
 from .sequence import Walk
 from .where import Where
@@ -24,6 +25,7 @@ WORLD, LOCAL = 4, 2
 RANKS = range(WORLD)
 WRITES = frozenset({"write", "mkdir", "rename"})
 READS = frozenset({"read", "list"})
+_WAITS = frozenset({"store-wait", "store-get", "wait", "thread-join"})
 KINDS = WRITES | READS | {"open", "remove"}
 _PRIVATE = ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporaryFile", "getpid", "uuid")
 Components = tuple[Hashable, ...]
@@ -50,9 +52,21 @@ def accesses(tree: Tree) -> list[Access]:
     """All file operations of a root's tree, in the order of the code."""
     found: dict[Node, Access] = {}
     order = preorder(tree)
+    beside = passed_by(tree, _concerns)
     for rank in RANKS:
-        _Accesses(rank, order, found).run(tree, "")
+        walk = _Accesses(rank, order, found)
+        walk.passed_by = beside
+        walk.run(tree, "")
     return sorted(found.values(), key=lambda access: access.index)
+
+
+def _concerns(node: Node) -> bool:
+    """Whether a node touches files, or orders what does."""
+    if isinstance(node, Event):
+        return node.name in KINDS or node.name in _WAITS
+    if isinstance(node, Branch):
+        return node.form == "while" and asks_files(node.condition)
+    return isinstance(node, Op) and node.kind != "request"
 
 
 def preorder(tree: Tree) -> dict[Node, int]:
@@ -65,7 +79,7 @@ def preorder(tree: Tree) -> dict[Node, int]:
             stack.pop()
             continue
         order[node] = len(order)
-        stack.append(iter([inner for child in subtrees(node) for inner in child]))
+        stack.append(iter([inner for child in node.subtrees() for inner in child]))
     return order
 
 
@@ -87,7 +101,7 @@ class _Accesses(Walk):
             if access is None:
                 access = self.found[node] = _access(node, self.order.get(node, 0), where)
             access.phases.setdefault(self.me, set()).add(state if isinstance(state, Node) else None)
-        elif isinstance(node, Event) and node.name in ("store-wait", "store-get", "wait", "thread-join"):
+        elif isinstance(node, Event) and node.name in _WAITS:
             return node
         return state
 

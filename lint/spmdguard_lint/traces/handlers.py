@@ -11,7 +11,7 @@ from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .judged import Candidate, Divergence, variance
-from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Op, Tree, Try, every_node, subtrees
+from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Op, Tree, Try, every_node
 from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round
 from .terms import ABORT, Reader, Terms
 
@@ -173,7 +173,7 @@ def handles_memory(handler: Handler) -> bool:
         for node in stack.pop():
             if isinstance(node, Branch) and "out of memory" in node.text.lower():
                 return True
-            stack.extend(subtrees(node))
+            stack.extend(node.subtrees())
     return False
 
 
@@ -188,7 +188,7 @@ def _ends_midway(nodes: Tree, reader: Reader) -> bool:
                 if again or node.name == "backward":
                     return True
                 found.append(node)
-            stack.extend((child, again or isinstance(node, Loop)) for child in subtrees(node))
+            stack.extend((child, again or isinstance(node, Loop)) for child in node.subtrees())
     return len(found) > 1
 
 
@@ -204,7 +204,7 @@ def _hard_op(nodes: Tree, reader: Reader) -> Op | None:
     for node in nodes:
         if isinstance(node, Op) and reader.counts(node) and not (node.implicit and "forward" in node.name):
             return node
-        for child in subtrees(node):
+        for child in node.subtrees():
             found = _hard_op(child, reader)
             if found is not None:
                 return found
@@ -220,7 +220,7 @@ def _meant_for_own_raise(handler: Handler, body: Tree) -> bool:
             return True
         if isinstance(node, Branch) and variance(node.condition.taint):
             continue
-        if any(_meant_for_own_raise(handler, child) for child in subtrees(node)):
+        if any(_meant_for_own_raise(handler, child) for child in node.subtrees()):
             return True
     return False
 
@@ -238,7 +238,7 @@ def _forward(nodes: Tree) -> Op | None:
     for node in nodes:
         if isinstance(node, Op) and node.implicit and "forward" in node.name:
             return node
-        for child in subtrees(node):
+        for child in node.subtrees():
             found = _forward(child)
             if found is not None:
                 return found

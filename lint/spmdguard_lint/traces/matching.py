@@ -12,7 +12,7 @@ from itertools import product
 from ..values.evaluate import Valuation, rank_constants, rank_dependent, world_dependent
 from ..values.value import Value
 from .judged import Candidate, Verdicts
-from .nodes import Branch, Tree, subtrees
+from .nodes import Branch, Tree
 from .terms import Continuation, Reader, Terms
 
 WORLDS = ((2, 2), (3, 3), (4, 2))
@@ -113,7 +113,7 @@ def worlds_named(tree: Tree, limit: int = 4) -> list[tuple[int, int, tuple[int, 
         for node in stack.pop():
             if isinstance(node, Branch) and world_dependent(node.condition):
                 sizes.update(size for size in rank_constants(node.condition) if size > WORLDS[-1][0])
-            stack.extend(subtrees(node))
+            stack.extend(node.subtrees())
     return [(size, size, (*range(min(size, 4)), size - 1)) for size in sorted(sizes)[:limit]]
 
 

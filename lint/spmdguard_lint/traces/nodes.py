@@ -12,7 +12,7 @@ Invariant: nodes stand in execution order, and a subtree is never shared between
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ class Node:
 
     def __init__(self, place: Place) -> None:
         self.place = place
+
+    def subtrees(self) -> Sequence[Tree]:
+        """The trees directly inside, without those that run apart."""
+        return ()
 
 
 Tree = list[Node]
@@ -149,6 +153,9 @@ class Branch(Node):
         self.form = form
         self.text = text
 
+    def subtrees(self) -> Sequence[Tree]:
+        return (self.then, self.orelse)
+
 
 class Loop(Node):
     """A loop; ``trip`` says why ranks may run it a different number of times, ``iterated`` what a for loop runs over.
@@ -180,6 +187,9 @@ class Loop(Node):
         self.count = count
         self.order: tuple[Taint, ...] = ()
 
+    def subtrees(self) -> Sequence[Tree]:
+        return (self.body, self.orelse)
+
 
 class Call(Node):
     """A call whose body was followed; return jumps in ``body`` end it. ``mode`` is "call", "deferred" or "thread"."""
@@ -193,6 +203,9 @@ class Call(Node):
         self.text = text
         self.mode = mode
 
+    def subtrees(self) -> Sequence[Tree]:
+        return (self.body,)
+
 
 class Yielded(Node):
     """The body of a with statement or for loop, run while a generator function is suspended at its yield."""
@@ -203,6 +216,9 @@ class Yielded(Node):
         super().__init__(place)
         self.body = body
         self.form = form
+
+    def subtrees(self) -> Sequence[Tree]:
+        return (self.body,)
 
 
 class Handler:
@@ -232,6 +248,9 @@ class Try(Node):
         self.final = final
         self.form = form
 
+    def subtrees(self) -> Sequence[Tree]:
+        return (self.body, *[handler.body for handler in self.handlers], self.orelse, self.final)
+
 
 class Region(Node):
     """A stretch of code under a marker: "deferred" (its exceptions are kept for later) or "join" (uneven inputs).
@@ -247,6 +266,9 @@ class Region(Node):
         self.kind = kind
         self.body = body
         self.text = text
+
+    def subtrees(self) -> Sequence[Tree]:
+        return () if self.kind in APART else (self.body,)
 
 
 class Jump(Node):
@@ -264,26 +286,12 @@ class Jump(Node):
         self.value = value
 
 
-def subtrees(node: Node) -> list[Tree]:
-    """The trees directly inside a node."""
-    if isinstance(node, Branch):
-        return [node.then, node.orelse]
-    if isinstance(node, (Call, Yielded)):
-        return [node.body]
-    if isinstance(node, Region):
-        return [] if node.kind in APART else [node.body]
-    if isinstance(node, Loop):
-        return [node.body, node.orelse]
-    if isinstance(node, Try):
-        return [node.body, *(h.body for h in node.handlers), node.orelse, node.final]
-    return []
-
-
-def every_node(tree: Tree) -> Iterator[Node]:
-    """Every node of a tree, outermost first."""
+def every_node(tree: Tree, *, apart: bool = False) -> Iterator[Node]:
+    """Every node of a tree, outermost first; those that run apart from it only where asked for."""
     stack = list(reversed(tree))
     while stack:
         node = stack.pop()
         yield node
-        for child in reversed(subtrees(node)):
+        inside = (node.body,) if apart and isinstance(node, Region) else node.subtrees()
+        for child in reversed(inside):
             stack.extend(reversed(child))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ..values.evaluate import Valuation, truth
 from ..values.value import Value
 from .catching import catches
-from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, Yielded, subtrees
+from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, Yielded
 from .terms import Continuation, Reader, Terms
 
 
@@ -17,7 +17,7 @@ def first_op(nodes: Tree, reader: Reader, *, destroy: bool = False) -> tuple[Op 
     for node in nodes:
         if isinstance(node, Op) and reader.counts(node) and (destroy or node.name != "destroy_process_group"):
             return node, ()
-        for child in subtrees(node):
+        for child in node.subtrees():
             if isinstance(node, Try) and any(child is h.body for h in node.handlers):
                 continue
             op, calls = first_op(child, reader, destroy=destroy)
@@ -69,7 +69,7 @@ def leaving(nodes: Tree) -> Iterator[tuple[Jump, tuple[Node, ...]]]:
             if node.kind not in ("end", "assert"):
                 yield node, ()
             continue
-        for child in subtrees(node):
+        for child in node.subtrees():
             for found, path in leaving(child):
                 if isinstance(node, Call) and found.kind == "return":
                     continue

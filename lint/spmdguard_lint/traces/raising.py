@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..values.value import Value, parts_of
-from .nodes import Branch, Call, Loop, Tree, Yielded, subtrees
+from .nodes import Branch, Call, Loop, Tree, Yielded
 
 _PARTING = frozenset({"rank", "group-rank", "time", "random", "signal"})
 
@@ -26,7 +26,7 @@ def chooses_to_raise(handler: Tree, ways_out: Callable[[Tree], frozenset[str]]) 
                 if "raise" in kinds or (kinds and not inside):
                     return True
             within = inside or isinstance(node, (Call, Loop, Yielded))
-            stack += [(child, within) for child in subtrees(node)]
+            stack += [(child, within) for child in node.subtrees()]
     return False
 
 

@@ -33,6 +33,7 @@ class Walk:
         self.local = local
         self.left = MAX_STEPS
         self.tries: list[set[tuple[Path, str]]] = []
+        self.passed_by: set[Node] = set()
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         """The state after an operation, event or fallible call."""
@@ -71,6 +72,8 @@ class Walk:
         for node in nodes:
             if not paths:
                 break
+            if node in self.passed_by:
+                continue
             self.left -= len(paths)
             if self.left < 0:
                 raise TooLarge

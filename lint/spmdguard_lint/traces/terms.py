@@ -33,7 +33,6 @@ from .nodes import (
     Tree,
     Try,
     Yielded,
-    subtrees,
     without_exchange,
 )
 from .raising import chooses_to_raise
@@ -449,7 +448,7 @@ class Reader:
                     continue
                 if isinstance(node, Op) and node.name == "destroy_process_group":
                     found.add("destroy")
-                for child in subtrees(node):
+                for child in node.subtrees():
                     found |= _outside(node, self.ways_out(child))
             known = self.leaving[key] = frozenset(found)
         return known
@@ -465,7 +464,7 @@ class Reader:
     def _operates(self, node: Node) -> bool:
         if isinstance(node, Op):
             return self.counts(node) and node.name != "destroy_process_group"
-        return any(self.has_ops(child) for child in subtrees(node))
+        return any(self.has_ops(child) for child in node.subtrees())
 
 
 def _outside(node: Node, kinds: frozenset[str]) -> set[str]:
