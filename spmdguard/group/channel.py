@@ -16,7 +16,10 @@ import torch
 import torch.distributed as dist
 
 from spmdguard.group.bounded import call_bounded
+from spmdguard.group.same_host import SameHost, meet_on_host
+from spmdguard.group.timeouts import find_timeout_s
 from spmdguard.group.torch_access import describe_group, loaded_c10d
+from spmdguard.group.world import Pending
 
 _GATHER_GRACE_S = 2.0
 _RECENT_S = 60.0
@@ -94,6 +97,8 @@ class TorchChannel:
         options.reduceOp = dist.ReduceOp.MAX
         self._options = options
         self._num_failures = 0
+        self._same_host: SameHost | None = None
+        self._looked_for_host = False
 
     def group(self) -> Any:
         group = self._group()
@@ -110,11 +115,28 @@ class TorchChannel:
         agreed: int = box.held[0]
         return agreed
 
-    def start_max_int32(self, value: int) -> _Work:
+    def start_max_int32(self, value: int) -> Pending:
+        """Through shared memory where all ranks are on this host; the first one finds out, as a collective."""
+        same_host = self._same_host
+        if same_host is not None:
+            return same_host.start(value)
+        if not self._looked_for_host:
+            self._same_host = self._meet_on_host()
+            self._looked_for_host = True
+            return self.start_max_int32(value)
         free = self._free
         box = free.pop() if free else _Box()
         box.held[0] = value
         return _Work(self.group().allreduce(box.tensors, self._options), box, free)
+
+    def _meet_on_host(self) -> SameHost | None:
+        group = self._group
+        found = meet_on_host(
+            self.ranks, self.rank, self.gather_texts, self.max_int32, lambda: find_timeout_s(group())
+        )
+        if found is not None:
+            weakref.finalize(self.group(), found.leave).atexit = False
+        return found
 
     def gather_texts(self, text: str) -> list[str]:
         """One all_gather of short texts, a second one where any is longer: a third of ``all_gather_object``."""

@@ -14,7 +14,9 @@ from typing import Any
 from spmdguard.current import PerProcess
 from spmdguard.group.torch_access import default_group, loaded_c10d
 
-__all__ = ["StepTimeout", "set_timeout", "step_timeout"]
+__all__ = ["StepTimeout", "find_timeout_s", "set_timeout", "step_timeout"]
+
+_DEFAULT = timedelta(minutes=30)
 
 
 def set_timeout(timeout_s: float, group: Any = None) -> None:
@@ -27,6 +29,18 @@ def set_timeout(timeout_s: float, group: Any = None) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # backends without a timeout of their own
             c10d._set_pg_timeout(timedelta(seconds=timeout_s), each)
+
+
+def find_timeout_s(group: Any) -> float:
+    """The timeout of a group of CPU tensors as it is now; none is left for a group that is gone."""
+    import torch
+
+    if group is None:
+        return 0.0
+    backend = group._get_backend(torch.device("cpu"))
+    backend = getattr(backend, "wrapped_pg", backend)  # under TORCH_DISTRIBUTED_DEBUG=DETAIL
+    timeout: timedelta | None = getattr(getattr(backend, "options", None), "_timeout", None)
+    return (_DEFAULT if timeout is None else timeout).total_seconds()
 
 
 def _nothing() -> None:

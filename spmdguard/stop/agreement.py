@@ -1,5 +1,7 @@
 """Agree on stopping: one int32 MAX all_reduce on CPU memory a step; texts travel only after a true verdict.
 
+With ``overlap=True`` ranks of one host need no all_reduce: ``group/same_host.py``.
+
 The number that ranks reduce is the call number, with a high bit where the rank asks to stop: the maximum also
 tells a rank that is behind, or that met another collective, that it is out of step, at no extra cost.
 """
@@ -112,7 +114,8 @@ def sync_should_stop(
         should_stop: whether this rank asks for a reason of its own; None and False ask for none.
         every_n_steps: agree on every n-th call only and return False in between.
         overlap: return the verdict about the previous agreement and start the next one in the background:
-            one step late on every rank alike, and no waiting.
+            one step late on every rank alike, and no waiting. The same on every rank. Where all ranks of the
+            group are on one host, it goes through shared memory (Linux) and no collective is begun.
         group: the process group; None is the default group. Without a group the answer is this process's own.
 
     Returns:
@@ -139,7 +142,7 @@ def sync_should_stop(
         verdict = asked
     elif overlap or known.pending is not None:
         text = _own_text(should_stop) if asked else ""
-        verdict = _agree_late(channel, known, text, overlap)
+        verdict = _agree_late(stop, channel, known, text, overlap)
     else:  # in line, as everything up to here: this runs once a step
         own = number % _ASKED + _ASKED * asked
         started_s = stop.clock.monotonic()
@@ -171,15 +174,15 @@ def _read(channel: Channel, agreed: int, number: int) -> bool:
     raise error
 
 
-def _agree_late(channel: Channel, known: _GroupState, text: str, overlap: bool) -> bool:
+def _agree_late(stop: StopState, channel: Channel, known: _GroupState, text: str, overlap: bool) -> bool:
     """Verdict of the agreement begun one call earlier; begin the next, or do it now without ``overlap``.
 
     Flat, because it runs once a step, with caches that the step has filled.
     """
     pending = known.pending
+    started_s = stop.clock.monotonic()
     if pending is not None:
         known.pending = None
-        started_s = state().clock.monotonic()
         try:
             agreed = pending.wait()
         except Exception as exc:
@@ -193,7 +196,10 @@ def _agree_late(channel: Channel, known: _GroupState, text: str, overlap: bool) 
     if not overlap:
         return _read(channel, meet(_NAME, channel, lambda: channel.max_int32(own)), number)
     known.pending_text = text
-    known.pending = channel.start_max_int32(own)
+    try:
+        known.pending = channel.start_max_int32(own)
+    except Exception as exc:
+        raise explain(_NAME, channel, exc, started_s) from exc
     return False
 
 

@@ -22,6 +22,7 @@ _COMMUNICATES = (
     "/torch/nn/parallel/distributed.py",
     "/torch/nn/parallel/_replicated_tensor",
     "/torch/cuda/nccl",
+    "/spmdguard/group/same_host.py",  # an agreement that torch does not see
 )
 _NOT_COMMUNICATING = (
     "/torch/distributed/run.py",
@@ -37,7 +38,12 @@ _PLUMBING = {
     "__torch_function__",
     "decorate_context",
 }
-_NAMES = {"forward": "DDP forward", "_pre_forward": "DDP forward", "__init__": "construction"}
+_NAMES = {
+    "forward": "DDP forward",
+    "_pre_forward": "DDP forward",
+    "__init__": "construction",
+    "agree_on_host": "sync_should_stop",
+}
 
 
 @dataclass(frozen=True)

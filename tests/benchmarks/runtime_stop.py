@@ -22,6 +22,8 @@ import torch.distributed as dist
 
 import spmdguard
 
+STEPS = 20
+
 
 def measure(calls: dict[str, Callable[[], object]], num_rounds: int) -> dict[str, list[float]]:
     """Seconds of every single call, the contenders in turn, so that a busy machine disturbs all alike.
@@ -39,14 +41,6 @@ def measure(calls: dict[str, Callable[[], object]], num_rounds: int) -> dict[str
             call()
             times[name].append(time.perf_counter() - started_s)
     return times
-
-
-def compute(milliseconds: float) -> None:
-    """A training step's own work: tensor operations of about that length."""
-    matrix = torch.ones(64, 64)
-    until_s = time.perf_counter() + milliseconds / 1000
-    while time.perf_counter() < until_s:
-        matrix @ matrix
 
 
 def contenders() -> dict[str, Callable[[], object]]:
@@ -96,17 +90,36 @@ def main() -> None:
         if name != base:
             show(measure({base: calls[base], name: calls[name]}, given.rounds), base)
     if given.step_ms:
-        compare_steps(given.step_ms, given.rounds // 10)
+        compare_steps(given.step_ms, max(1, given.rounds // 50))
     spmdguard.run(lambda: None, exit_process=True)
 
 
-def compare_steps(step_ms: float, num_rounds: int) -> None:
-    """What the agreement adds to a step; the call alone is timed, after the step's work.
+def calibrate(milliseconds: float) -> int:
+    """How many products of two small matrices take about that long; the same number on every rank."""
+    matrix, number = torch.ones(64, 64), 500
+    times = []
+    for _ in range(20):
+        started_s = time.perf_counter()
+        multiply(matrix, number)
+        times.append(time.perf_counter() - started_s)
+    found = torch.tensor([int(number * milliseconds / 1000 / statistics.median(times))])
+    dist.broadcast(found, 0)
+    return max(1, int(found))
 
-    ``bare, late`` is what no overlapped agreement can do without: wait for an all_reduce that was begun a step
-    ago, and begin the next.
+
+def multiply(matrix: torch.Tensor, number: int) -> None:
+    for _ in range(number):
+        matrix @ matrix
+
+
+def compare_steps(step_ms: float, num_blocks: int) -> None:
+    """What an agreement adds to a step of fixed work and one all_reduce: blocks of steps, in turn with blocks without.
+
+    The call's own time says less: threads that gloo wakes run in the next step's time. ``bare, late`` is what no
+    agreement through gloo can do without: wait for an all_reduce begun a step ago, and begin the next.
     """
     flag, works = torch.zeros(1, dtype=torch.int32), [None]
+    matrix, gradient, number = torch.ones(64, 64), torch.zeros(64, 64), calibrate(step_ms)
 
     def bare_late() -> None:
         if works[0] is not None:
@@ -114,25 +127,46 @@ def compare_steps(step_ms: float, num_rounds: int) -> None:
         works[0] = dist.all_reduce(flag, op=dist.ReduceOp.MAX, async_op=True)
 
     calls: dict[str, Callable[[], object]] = {
+        "nothing": lambda: None,
         "plain": spmdguard.sync_should_stop,
         "bare, late": bare_late,
         "overlap=True": lambda: spmdguard.sync_should_stop(overlap=True),
     }
-    for name, call in calls.items():
-        times = []
-        for _ in range(num_rounds):
+    calls["overlap=True"]()
+    blocks: dict[str, list[float]] = {name: [] for name in calls}
+    used: dict[str, list[float]] = {name: [] for name in calls}
+    own: dict[str, list[float]] = {name: [] for name in calls}
+    order = list(calls.items())
+    for turn in range(num_blocks):
+        order = order[1:] + order[:1]
+        for name, call in reversed(order) if turn % 2 else order:
+            if name == "plain":
+                spmdguard.sync_should_stop()  # ends the late one that is under way
             dist.barrier()
-            compute(step_ms)
-            started_s = time.perf_counter()
-            call()
-            times.append(time.perf_counter() - started_s)
-        if dist.get_rank() == 0:
-            median_s = statistics.median(times)
-            print(
-                f"{name:<26} {1e6 * median_s:8.1f} us  {1000 * median_s / step_ms:6.1%} of a {step_ms:g} ms step"
-            )
-        if name == "bare, late":
-            works[0].wait()
+            began_s, began_cpu_s = time.perf_counter(), time.process_time()
+            for _ in range(STEPS):
+                multiply(matrix, number)
+                dist.all_reduce(gradient)
+                started_s = time.perf_counter()
+                call()
+                own[name].append(time.perf_counter() - started_s)
+            blocks[name].append((time.perf_counter() - began_s) / STEPS)
+            used[name].append((time.process_time() - began_cpu_s) / STEPS)
+            if works[0] is not None:
+                works[0].wait()
+                works[0] = None
+    if dist.get_rank() == 0:
+        print(f"in a step of {1000 * statistics.median(blocks['nothing']):.2f} ms, {num_blocks} blocks each")
+        for name in calls:
+            shown = f"{name:<16} {1e6 * statistics.median(own[name]):8.1f} us in the call"
+            print(f"{shown}; the step {describe(blocks, name)}; its CPU time {describe(used, name)}")
+
+
+def describe(times: dict[str, list[float]], name: str) -> str:
+    """The median of the ratios to the blocks of the same round without an agreement, and their quartiles."""
+    ratios = sorted(a / b for a, b in zip(times[name], times["nothing"], strict=True))
+    quarter = len(ratios) // 4
+    return f"{statistics.median(ratios):.4f} x ({ratios[quarter]:.3f} to {ratios[-1 - quarter]:.3f})"
 
 
 if __name__ == "__main__":

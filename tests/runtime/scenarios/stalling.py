@@ -170,3 +170,14 @@ def nested() -> None:
         dist.all_reduce(torch.ones(2))
     except RuntimeError as error:
         raise ValueError("training failed") from error
+
+
+def late_agreement() -> None:
+    """Rank 1 stays away while the other waits for what it says a step late, in no operation of torch."""
+    spmdguard.start_watch(stall_limit=1.5)
+    rank = start_gloo()
+    for step in range(12):
+        if (rank, step) == (1, 8):
+            wait_alone()
+        spmdguard.sync_should_stop(overlap=True)
+        time.sleep(0.05)

@@ -81,6 +81,7 @@ def test_a_thread_that_is_gone_has_no_look() -> None:
     [
         ("/x/site-packages/torch/distributed/distributed_c10d.py", "communication"),
         ("/x/torch/nn/parallel/distributed.py", "communication"),
+        ("/x/spmdguard/group/same_host.py", "communication"),
         ("/x/torch/distributed/run.py", "library"),
         ("/x/torch/autograd/graph.py", "library"),
         (threading.__file__, "library"),

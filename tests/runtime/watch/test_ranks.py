@@ -181,6 +181,14 @@ def test_between_nodes_one_report_tells_of_all(zygote: Zygote) -> None:
     assert "(host node0)" in ended.err
 
 
+def test_an_agreement_without_torch_is_seen(zygote: Zygote) -> None:
+    """A rank that waits for the others' words in shared memory counts as waiting; the absent one is named."""
+    ended = zygote.run("stalling:late_agreement", ranks=2, one_stderr=True, timeout_s=20)
+    assert ended.codes == [STALLED] * 2, ended.report()
+    assert "STALL: rank 1 did not come: rank 0 waits in sync_should_stop" in ended.err, ended.report()
+    assert "in wait_alone" in ended.err, ended.report()
+
+
 def test_waits_below_the_limit_are_left_alone(zygote: Zygote) -> None:
     """A rank that is late again and again, by less than the limit, disturbs nobody."""
     ended = zygote.run("stalling:wait_long", ranks=2, one_stderr=True, timeout_s=20)
