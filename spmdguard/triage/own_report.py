@@ -12,7 +12,7 @@ MAX_STANDS = 200
 _HEAD = re.compile(r"^spmdguard: (?P<kind>STALL|FAILED): (?P<text>.*)$")
 _STAND = re.compile(r"^\s+(?P<mark>\*?)\s*ranks? (?P<ranks>\d[\d, -]*): (?P<text>.*)$")
 _IN_TEXT = re.compile(r" at (?P<file>[^\s:<]+):(?P<line>\d+) in (?P<function>\S+)")
-_PLACE = re.compile(r"^\s+at (?P<file>[^\s:<]+):(?P<line>\d+) in (?P<function>\S+)")
+_PLACE = re.compile(r"^\s+(?:last seen )?at (?P<file>[^\s:<]+):(?P<line>\d+) in (?P<function>\S+)")
 
 
 @dataclass

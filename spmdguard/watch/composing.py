@@ -21,7 +21,7 @@ from spmdguard.watch.standing import Standing
 from spmdguard.watch.trace_report import render_trace
 
 HINT_TIMEOUT_S = 1.0
-ABORTED_HINT_TIMEOUT_S = 2.0
+UNHURRIED_HINT_TIMEOUT_S = 2.0
 
 
 def compose(
@@ -42,8 +42,8 @@ def compose(
         if linting is not None:
             linting.stop()
         linting = Linting(files_of(places))
-    if diagnosis.kind == "aborted":  # the process that was linting may be the one that is gone
-        hint_timeout_s = max(hint_timeout_s, ABORTED_HINT_TIMEOUT_S)
+    if diagnosis.kind in ("aborted", "ended"):  # the linter may have gone with the rank that left
+        hint_timeout_s = max(hint_timeout_s, UNHURRIED_HINT_TIMEOUT_S)
     hints = linting.find(diagnosis.stacks(), hint_timeout_s)
     return Report(
         diagnosis=sharpen(diagnosis, hints or []),

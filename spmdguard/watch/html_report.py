@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from spmdguard.format import name_ranks
-from spmdguard.watch.report import Report, format_places, render_text
+from spmdguard.watch.report import Report, format_places, render_text, seen_at
 from spmdguard.watch.spans import Span, spans_of
 from spmdguard.watch.standing import Standing
 
@@ -128,7 +128,7 @@ def _lane(
     state = f"waits in {standing.operation}" if standing.state == "waiting" else standing.state
     state = "not in communication" if standing.state == "running" else state
     failure = f": {standing.failure}" if standing.failure else ""
-    where = f"{state}{failure} at {format_places(standing.places, 2)}"
+    where = f"{state}{failure} {seen_at(standing)} {format_places(standing.places, 2)}"
     host = f"<br><small>{escape(standing.host)}</small>" if standing.host else ""
     return (
         f'<div class="lane{" cause" if cause else ""}">'

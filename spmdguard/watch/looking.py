@@ -179,6 +179,11 @@ def to_call(recorded: RecordedCall) -> Call:
     )
 
 
+def last_seen(calls: Sequence[Call]) -> tuple[Place, ...]:
+    """Where the newest recorded call stands that names a line; a look at the stack is older once a rank has ended."""
+    return next((call.places for call in reversed(calls) if call.places), ())
+
+
 def pending_of(calls: Sequence[Call]) -> Call | None:
     """The oldest call that has begun and is not done."""
     return next((call for call in calls if not call.done), None)

@@ -163,7 +163,8 @@ def _arms(
     sizes: dict[tuple[str, tuple[Place, ...]], str] = {}
     for each in members:
         call = calls[each.rank].get(number)
-        key = ("", each.places) if call is None else (call.operation, call.places)
+        stands = () if each.state == "ended" else each.places
+        key = ("", stands) if call is None else (call.operation, call.places)
         ranks.setdefault(key, []).append(each.rank)
         sizes.setdefault(key, "" if call is None else call.sizes)
     arms = [

@@ -89,8 +89,20 @@ def _advise(diagnosis: Diagnosis) -> str:
 
 
 def format_places(places: Sequence[Place], limit: int = 4) -> str:
-    """``"train.py:21 in accuracy < train.py:38 in main"``, innermost first."""
-    return " < ".join(escape_text(str(place)) for place in places[:limit]) or "an unknown place"
+    """``"src/train.py:21 in accuracy < train.py:38 in main"``, innermost first; a folder stands once."""
+    texts, before = [], ""
+    for place in places[:limit]:
+        name = place.file
+        if name == before:
+            name = name.replace("\\", "/").rpartition("/")[2]
+        texts.append(escape_text(f"{name}:{place.line} in {place.function}"))
+        before = place.file
+    return " < ".join(texts) or "an unknown place"
+
+
+def seen_at(standing: Standing) -> str:
+    """``"at"``, or of a rank that has ended ``"last seen at"``."""
+    return "last seen at" if standing.state == "ended" else "at"
 
 
 def _parting_lines(diagnosis: Diagnosis) -> list[str]:
@@ -114,7 +126,7 @@ def _parting_lines(diagnosis: Diagnosis) -> list[str]:
 
 def _describe_arm(arm: Arm) -> str:
     if not arm.operation:
-        return f"began no further collective; at {format_places(arm.places)}"
+        return f"began no further collective{f'; at {format_places(arm.places)}' if arm.places else ''}"
     sizes = f" of {arm.sizes}" if arm.sizes not in ("", "[]", "[[]]") else ""
     return f"{arm.operation}{sizes} at {format_places(arm.places)}"
 
@@ -149,7 +161,7 @@ def _describe_cluster(cluster: Cluster, report: Report) -> list[str]:
         who = name_ranks_by_host(hosts)
     lines = [f"  {mark} {who}: {'; '.join(facts)}"]
     if first.places:
-        lines.append(f"      at {format_places(first.places)}")
+        lines.append(f"      {seen_at(first)} {format_places(first.places)}")
     return lines
 
 
@@ -206,8 +218,9 @@ def shown_hints(report: Report) -> tuple[Hint, ...]:
 def summarise(diagnosis: Diagnosis) -> str:
     """One line for the ranks that do not show the report."""
     suspects = set(diagnosis.suspects)
-    places = [c.standing.places for c in diagnosis.clusters if suspects & set(c.ranks) and c.standing.places]
-    if not places:
+    found = [c.standing for c in diagnosis.clusters if suspects & set(c.ranks) and c.standing.places]
+    if not found:
         return diagnosis.title
-    shown = [format_places(places[0], 2)] if len(places) == 1 else [format_places(p, 1) for p in places[:3]]
-    return f"{diagnosis.title} (at {' and '.join(shown)})"
+    limit = 2 if len(found) == 1 else 1
+    shown = " and ".join(format_places(each.places, limit) for each in found[:3])
+    return f"{diagnosis.title} ({seen_at(found[0])} {shown})"

@@ -28,7 +28,7 @@ from spmdguard.watch.leaving import (
     write_files_for,
 )
 from spmdguard.watch.limits import Limits, limit_for
-from spmdguard.watch.looking import find_calls, places_of_traceback
+from spmdguard.watch.looking import find_calls, last_seen, places_of_traceback
 from spmdguard.watch.native import NativeWatchdog
 from spmdguard.watch.observer import MAX_CALLS, Observer
 from spmdguard.watch.peers import Peers
@@ -45,7 +45,7 @@ ALERT_TICK_S = 0.1
 _ALERT_AFTER_S = 0.5
 _DEAD_PEER_S = 0.4
 _ENDED_PEER_S = 1.2
-_WAIT_FOR_CAUSE_S = 4.0
+_WAIT_FOR_CAUSE_S = 6.0
 
 
 class Watch(threading.Thread):
@@ -267,7 +267,7 @@ class Watch(threading.Thread):
         return replace(
             last,
             state=state,
-            places=places or last.places,
+            places=places or (last_seen(calls) if state == "ended" else ()) or last.places,
             since_s=0.0,
             failure=failure,
             victim=victim,

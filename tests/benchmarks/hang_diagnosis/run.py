@@ -20,7 +20,8 @@ CASES = HERE.parents[1] / "corpus" / "cases"
 TRUTH = HERE / "truth.json"
 LIMIT_S = 5.0
 TIMEOUT_S = 45.0
-BARE_TIMEOUT_S = 20.0
+DETAIL_TIMEOUT_S = 20.0
+BARE_TIMEOUT_S = 60.0  # longer than any program here takes to fail by itself on a loaded machine
 
 
 def main() -> None:
@@ -74,7 +75,10 @@ def run_case(name: str, known: dict[str, Any], *, detail: bool) -> dict[str, Any
         found["log"] = ended.log[-3000:]
     if detail:
         other = launch(
-            [bad], nproc=nproc, timeout_s=BARE_TIMEOUT_S, environment={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}
+            [bad],
+            nproc=nproc,
+            timeout_s=DETAIL_TIMEOUT_S,
+            environment={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"},
         )
         found["detail_ranks"], found["detail_lines"] = read_detail(other)
     return found

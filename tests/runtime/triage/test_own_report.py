@@ -25,6 +25,16 @@ spmdguard: STALL: rank 0 began barrier where rank 1 began all_reduce, number 12 
 spmdguard: rank 0 leaves the stalled run: rank 0 began barrier where rank 1 began all_reduce
   it waited 4.4 s in barrier at train.py:115 in train
 """
+ENDED = """\
+spmdguard: FAILED: rank 0 ended while rank 1 waits in DDP forward
+  saw:   rank 1 waits for rank 0, which has gone (2026-11-30 08:50:12 +0000)
+  ranks:  2, by where they stand
+  * rank 0: ended with exit code 0, 2.5 s ago; 1 collective behind
+      last seen at src/train.py:34 in fit < train.py:41 in main
+    rank 1: waits in DDP forward since 2.5 s
+      at src/train.py:17 in loss < train.py:31 in fit
+  do:    every rank must come to the same collectives; look at how rank 0 could leave before them
+"""
 VICTIM = """\
 spmdguard: rank 1 failed
 Traceback (most recent call last):
@@ -47,6 +57,12 @@ def test_a_stall_report_is_the_verdict(tmp_path: Path):
         (115, "barrier"),
         (72, "all_reduce of [[676]]"),
     ]
+
+
+def test_a_rank_that_ended_keeps_its_line(tmp_path: Path):
+    """A report says of a rank that ended where it was last seen; that is its place."""
+    verdict = verdict_of(tmp_path, {"job.log": ENDED.encode()})
+    assert [stand.place.line for stand in verdict.stands if stand.place] == [34, 17]
 
 
 def test_a_remark_names_the_rank_of_the_next_traceback(tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spmdguard
-from spmdguard.watch.composing import compose, to_cause
+from spmdguard.watch.composing import UNHURRIED_HINT_TIMEOUT_S, compose, to_cause
 from spmdguard.watch.hints import Hint, Linting, files_of, read_hints
 from spmdguard.watch.standing import Call, Place
 
-from .making import call, waiting
+from .making import call, elsewhere, waiting
 
 DEMO = Path(spmdguard.__file__).parent / "demo" / "hangs.py.txt"
 
@@ -71,6 +72,29 @@ def test_the_linter_names_the_line_that_the_stacks_lack(script: Path) -> None:
     assert (report.hints[0].line, report.hints[0].code) == (17, "SPG102")
     assert report.diagnosis.suspects == (1,)
     assert "hangs.py:17 SPG102" in to_cause(report).report
+
+
+class _AskedFor(Linting):
+    """Keeps how long it may take, and finds nothing."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.timeouts_s: list[float] = []
+
+    def find(self, stacks: Sequence[Sequence[Place]], timeout_s: float) -> list[Hint] | None:
+        self.timeouts_s.append(timeout_s)
+        return []
+
+
+def test_a_rank_that_ended_well_leaves_time_for_the_linter() -> None:
+    """It may have taken the linter with it, and nothing presses: a new one has time to read the program."""
+    asked = _AskedFor()
+    shared = [call(1, "all_reduce", 10)]
+    waits = waiting(0, 2, [*shared, call(2, "barrier", 20)])
+    for state in ("ended", "died"):
+        ranks = [waits, elsewhere(1, 2, shared, 10, state=state)]
+        compose(ranks, world_size=2, limit_s=1.0, reason="", linting=asked, hint_timeout_s=0.3)
+    assert asked.timeouts_s == [UNHURRIED_HINT_TIMEOUT_S, 0.3]
 
 
 def _in_script(each: Call) -> Call:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from spmdguard.watch.limits import Limits
-from spmdguard.watch.looking import kind_of_file, look_at, places_of, places_of_traceback
+from spmdguard.watch.looking import kind_of_file, last_seen, look_at, places_of, places_of_traceback
 from spmdguard.watch.native import NativeWatchdog, read_stacks
 from spmdguard.watch.observer import Observer
 from spmdguard.watch.standing import Place
+
+from .making import call, place
 
 
 class Sleeper:
@@ -46,6 +49,17 @@ def wait_until_at(ident: int, name: str) -> None:
         if look is not None and look.places and look.places[0].function == name:
             return
     raise AssertionError(f"the thread never came to {name}")
+
+
+def test_the_last_recorded_call_tells_where_a_rank_was() -> None:
+    """The newest call with a line of the program counts; without one nothing is known."""
+    recorded = [
+        call(1, "all_reduce", 10),
+        call(2, "barrier", 20),
+        replace(call(3, "broadcast", 1), places=()),
+    ]
+    assert last_seen(recorded) == (place(20),)
+    assert last_seen([]) == ()
 
 
 def test_a_look_tells_the_users_line(sleeper: Sleeper) -> None:

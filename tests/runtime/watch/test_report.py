@@ -14,11 +14,11 @@ from spmdguard.watch.diagnosis import diagnose
 from spmdguard.watch.hints import Hint
 from spmdguard.watch.html_report import render_html
 from spmdguard.watch.json_report import render_json
-from spmdguard.watch.report import MAX_LINES, Report, render_text
+from spmdguard.watch.report import MAX_LINES, Report, format_places, render_text, summarise
 from spmdguard.watch.standing import Standing, from_data, to_data
 from spmdguard.watch.trace_report import render_trace
 
-from .making import call, elsewhere, standings, waiting
+from .making import call, elsewhere, place, standings, waiting
 
 HINT = Hint(
     file="train.py",
@@ -68,6 +68,27 @@ def test_the_report_names_rank_line_and_wait() -> None:
         "line 32: `rank == 0` decides",
     ):
         assert piece in text, text
+
+
+def test_a_rank_that_ended_was_last_seen_somewhere() -> None:
+    """Where a rank ended no line is called its place: it was last seen there, and began no further collective."""
+    shared = [call(1, "all_reduce", 10)]
+    gone = elsewhere(1, 2, shared, 10, state="ended", exit_code=0)
+    report = report_of([waiting(0, 2, [*shared, call(2, "barrier", 20)]), gone], 2)
+    lines = [line.strip() for line in render_text(report).split("\n")]
+    assert "rank 1: began no further collective" in lines
+    assert "last seen at train.py:10 in main" in lines
+    assert summarise(report.diagnosis).endswith("waits in barrier (last seen at train.py:10 in main)")
+    assert "ended last seen at train.py:10 in main" in render_html(report)
+
+
+def test_the_folder_of_a_stack_stands_once() -> None:
+    """Of frames that follow one another in one file, the first alone shows the folder."""
+    deep = "/home/me/project/src/train.py"
+    stack = [place(3, "step", deep), place(9, "fit", deep), place(4, "main", "run.py"), place(1, "go", deep)]
+    assert format_places(stack) == (
+        f"{deep}:3 in step < train.py:9 in fit < run.py:4 in main < {deep}:1 in go"
+    )
 
 
 def test_each_help_stands_under_its_finding() -> None:
