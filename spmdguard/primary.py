@@ -28,6 +28,7 @@ on_primary_error: list[Callable[[BaseException], str | None]] = []
 """Told of the error before anything else; may know, as text, the first cause that it is a consequence of."""
 on_written: list[Callable[[], None]] = []
 """Called when the error of this rank stands on stderr."""
+_OPTION_PARSERS = ("/argparse.py", "/click/core.py")
 _SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "broken pipe", "timed out", "socket")
 
 
@@ -98,17 +99,21 @@ def _write_failure(exc: BaseException, rank: int, since: float | None) -> None:
         title = f"spmdguard: rank {rank} lost its partner; rank {cause[0]} failed first: {cause[1]}"
         add_note(exc, f"spmdguard: consequence of the failure of rank {cause[0]}: {cause[1]}")
     text = format_traceback(exc)
-    _write_stderr(f"{title}\n{text}")
+    _write_stderr(f"{title}\n{_shown(exc, text)}")
     write_error_file(format_exception_line(exc), text, (since or time.time()) + (0 if cause is None else 1))
 
 
 def _write_consequence(exc: BaseException, rank: int, cause: str, since: float | None) -> None:
-    """Write an error that another rank's is the cause of."""
+    """Write an error that came after another rank's, and most often because of it."""
     with contextlib.suppress(Exception):
         setattr(exc, _WRITTEN, True)
-    add_note(exc, f"spmdguard: consequence, not the cause: {cause}")
+    if is_consequence(exc):
+        title, note = f"rank {rank} is a victim; the cause", "consequence, not the cause"
+    else:
+        title, note = f"rank {rank} failed too; the first cause", "not the first failure"
+    add_note(exc, f"spmdguard: {note}: {cause}")
     text = format_traceback(exc)
-    _write_stderr(f"spmdguard: rank {rank} is a victim; the cause: {cause}\n{text}")
+    _write_stderr(f"spmdguard: {title}: {cause}\n{_shown(exc, text)}")
     write_error_file(format_exception_line(exc), text, (since or time.time()) + 1)
 
 
@@ -120,6 +125,29 @@ def lost_partner(exc: BaseException) -> bool:
         return False
     text = str(exc).lower()
     return type(exc).__module__.startswith("torch") or any(sign in text for sign in _SIGNS)
+
+
+def is_consequence(exc: BaseException) -> bool:
+    """Whether an error came out of communication with a rank that left, or was raised because of such a one."""
+    seen: set[int] = set()
+    current: BaseException | None = exc
+    while current is not None and id(current) not in seen:
+        if lost_partner(current):
+            return True
+        seen.add(id(current))
+        current = current.__cause__ or current.__context__
+    return False
+
+
+def _shown(exc: BaseException, text: str) -> str:
+    """What stderr shows of an error: where a parser of options ended the program it has said why itself."""
+    if not isinstance(exc, SystemExit):
+        return text
+    innermost = exc.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    name = innermost.tb_frame.f_code.co_filename.replace("\\", "/") if innermost is not None else ""
+    return f"{format_exception_line(exc)}\n" if name.endswith(_OPTION_PARSERS) else text
 
 
 def _write_stderr(text: str) -> None:

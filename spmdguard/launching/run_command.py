@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
 from spmdguard.errors import LaunchFailed
 from spmdguard.exitcodes import ExitCode
@@ -44,6 +45,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         description="Run a training script under protection: stall reports, and one cause for all ranks.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # else the script's own options can be ambiguous with these
         usage="%(prog)s [options] script.py ...  |  [options] -m module ...",
     )
     parser.add_argument("--nproc", metavar="N", help="start torchrun with N processes on this host")
@@ -80,7 +82,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, got {text!r}")
     return value
@@ -115,7 +120,7 @@ def _start_torchrun(options: argparse.Namespace) -> int:
         "--nproc-per-node",
         str(num_processes),
     ]
-    command += ["-m", "spmdguard", "run", *own, options.script, *options.arguments]
+    command += ["-m", "--", "spmdguard", "run", *own, options.script, *options.arguments]
     sys.stdout.flush()
     os.execv(sys.executable, command)
 
@@ -163,9 +168,7 @@ def _run_here(options: argparse.Namespace) -> int:
     except BaseException as exc:
         if os.getpid() != owner:  # a forked child came back up here
             raise
-        failure: BaseException | None = exc.with_traceback(
-            without_first_frames(exc.__traceback__, _calls_script)
-        )
+        failure: BaseException | None = exc.with_traceback(_of_script(exc.__traceback__))
     else:
         failure = None
         if os.getpid() != owner:
@@ -174,6 +177,12 @@ def _run_here(options: argparse.Namespace) -> int:
     if code != 0:
         unfinalised.code = code
     return code
+
+
+def _of_script(traceback: TracebackType | None) -> TracebackType | None:
+    """The frames of the script; none where it could not even be read."""
+    found = without_first_frames(traceback, _calls_script)
+    return None if found is not None and _calls_script(found.tb_frame.f_code.co_filename) else found
 
 
 def _calls_script(name: str) -> bool:

@@ -12,23 +12,54 @@ import runpy
 import sys
 import types
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 
 def find_missing(name: str, *, module: bool) -> str:
     """Why there is nothing to run under a name; empty where there is. Imports nothing of the user's."""
     if not module:
-        return "" if Path(name).exists() else f"no such script: {name}"
-    top = name.partition(".")[0]
+        return _find_missing_script(Path(name))
     before = list(sys.path)
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = importlib.util.find_spec(top) is not None
-    except (ImportError, ValueError):
-        found = False
+        return _find_missing_module(name)
     finally:
         sys.path[:] = before
-    return "" if found else f"no module named {top!r}"
+
+
+def _find_missing_script(path: Path) -> str:
+    if path.is_dir() and not any((path / name).exists() for name in ("__main__.py", "__main__.pyc")):
+        return f"the folder {path} has no __main__.py; name the script in it"
+    return "" if path.exists() else f"no such script: {path}"
+
+
+def _find_missing_module(name: str) -> str:
+    """Follow a dotted name from package to package, and a package to its ``__main__``."""
+    top, *rest = name.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        spec = None
+    known = top
+    for part in [*rest, "__main__"]:
+        if spec is None:
+            return f"no module named {known!r}"
+        if spec.submodule_search_locations is None:
+            return "" if part == "__main__" else f"no module named '{known}.{part}'; {known!r} is no package"
+        if _extends_its_path(spec):
+            return ""
+        known = f"{known}.{part}"
+        spec = PathFinder.find_spec(known, list(spec.submodule_search_locations))
+    return "" if spec is not None else f"{name!r} is a package without a __main__ module; name a module of it"
+
+
+def _extends_its_path(spec: ModuleSpec) -> bool:
+    """Whether a package adds places to look for its modules when it is imported, so that nobody can tell before."""
+    try:
+        return spec.origin is not None and "__path__" in Path(spec.origin).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return spec.origin not in (None, "namespace")
 
 
 def prepare_script(path: str, argv: Sequence[str]) -> Callable[[], None]:

@@ -27,7 +27,9 @@ _LIBRARY = re.compile(
 )
 _WORLD = re.compile(r"(?:\bnranks[ =:]+|world[_ ]size['\"]?[ =:]+)(\d{1,6})\b", re.IGNORECASE)
 _RANK_OF_COMM = re.compile(r"\brank (\d+) nranks \d+")
-_SPEAKER = re.compile(r"^spmdguard: rank (?P<rank>\d+) (?:failed|lost its partner|is a victim)\b")
+_SPEAKER = re.compile(
+    r"^spmdguard: rank (?P<rank>\d+) (?P<how>failed too|failed|lost its partner|is a victim)\b"
+)
 _LAUNCHER_ERRORS = re.compile(
     r"ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException"
 )
@@ -109,7 +111,9 @@ class Collector:
         self._seen: dict[tuple[str, str], list[Event]] = defaultdict(list)
         self._when: dict[str, Moment] = {}
         self._own: dict[str, OwnReportReader] = {}
-        self._speaker: dict[str, int] = {}  # by file: the rank whose traceback comes next
+        self._speaker: dict[
+            str, tuple[int, bool]
+        ] = {}  # by file: whose traceback comes next; whether it failed first
 
     def take(self, lines: Iterable[Line]) -> None:
         """Read the lines of one file."""
@@ -146,7 +150,7 @@ class Collector:
         if self._own.setdefault(stream, OwnReportReader()).take(line, len(self._evidence.events)):
             return
         if spoken := _SPEAKER.match(line.text):
-            self._speaker[line.file] = int(spoken.group("rank"))
+            self._speaker[line.file] = int(spoken.group("rank")), spoken.group("how") == "failed"
         exits = self._exits.setdefault(line.file, ExitReader())
         part_of_table = exits.take(line)
         if self._readers[stream].take(line) or not line.text.strip():
@@ -173,7 +177,7 @@ class Collector:
         self._add(Event(pattern.role, text.strip(), line, stream, 0, pattern, kept))
 
     def _exception(self, chain: Chain, stream: str) -> None:
-        speaker = self._speaker.pop(chain.raised[0].line.file, None)
+        speaker, first = self._speaker.pop(chain.raised[0].line.file, (None, True))
         for raised in chain.raised:
             if speaker is not None and raised.line.tag.rank is None:
                 raised.line = replace(raised.line, tag=replace(raised.line.tag, rank=speaker))
@@ -184,7 +188,7 @@ class Collector:
         texts = tuple(one.text for one, _ in judged if one is not raised)
         if _LAUNCHER_ERRORS.search(raised.type):
             role = "victim"
-        if not raised.type:
+        if not raised.type or (role == "cause" and not first):
             role = "suspect"
         event = Event(
             role,

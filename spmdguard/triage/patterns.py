@@ -7,9 +7,11 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from spmdguard.triage.literals import any_of, need_of
 
 ROLES = ("cause", "suspect", "parted", "victim", "note")
 PLACES = ("exception", "line", "both")
@@ -29,6 +31,14 @@ class Pattern:
     keep: tuple[str, ...] = ()
 
 
+class _Sieve(NamedTuple):
+    """The patterns for one place with the words they need, those that need none, and a search for any word."""
+
+    all: list[tuple[Pattern, tuple[str, ...]]]
+    free: list[tuple[Pattern, tuple[str, ...]]]
+    words: re.Pattern[str]
+
+
 @dataclass(frozen=True)
 class Patterns:
     """The patterns in the order in which they are tried, and the texts of the checks."""
@@ -38,10 +48,28 @@ class Patterns:
 
     def find(self, text: str, place: str) -> tuple[Pattern, re.Match[str]] | None:
         """The first pattern that fits ``text``; ``place`` is ``"exception"`` or ``"line"``."""
-        for pattern in self.patterns:
-            if pattern.place in (place, "both") and (found := pattern.match.search(text)):
+        folded = text.casefold()
+        sieve = self._sieves[place]
+        for pattern, need in sieve.all if sieve.words.search(folded) else sieve.free:
+            for word in need:
+                if word in folded:
+                    break
+            else:
+                if need:
+                    continue
+            if found := pattern.match.search(text):
                 return pattern, found
         return None
+
+    @cached_property
+    def _sieves(self) -> dict[str, _Sieve]:
+        needs = [(pattern, need_of(pattern.match)) for pattern in self.patterns]
+        sieves = {}
+        for place in ("exception", "line"):
+            found = [each for each in needs if each[0].place in (place, "both")]
+            words = any_of(word for _, need in found for word in need)
+            sieves[place] = _Sieve(found, [each for each in found if not each[1]], words)
+        return sieves
 
 
 class PatternError(ValueError):

@@ -150,13 +150,15 @@ def operation_of(frames: Iterable[Frame]) -> str:
 
 
 def places_of_traceback(exc: BaseException) -> tuple[Place, ...]:
-    """Where an exception was raised, in the user's code, innermost first."""
+    """Where an exception was raised, in the user's code, innermost first; a file that cannot be read is the first."""
     frames: list[Frame] = []
     traceback = exc.__traceback__
     while traceback is not None:
         code = traceback.tb_frame.f_code
         frames.append((code.co_filename, traceback.tb_lineno, code.co_name))
         traceback = traceback.tb_next
+    if isinstance(exc, SyntaxError) and exc.filename and exc.lineno:
+        frames.append((exc.filename, exc.lineno, "<module>"))
     return places_of(reversed(frames))
 
 

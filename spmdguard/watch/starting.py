@@ -11,7 +11,7 @@ from types import TracebackType
 
 from spmdguard.format import format_exception_line
 from spmdguard.group.progress import switch_on_recorder
-from spmdguard.primary import lost_partner, on_primary_error, on_written, was_written, write_primary_error
+from spmdguard.primary import is_consequence, on_primary_error, on_written, was_written, write_primary_error
 from spmdguard.stop.agreement import state as stop_state
 from spmdguard.watch.cause import Cause
 from spmdguard.watch.settings import Settings, make_settings
@@ -31,6 +31,7 @@ class Running:
         self._pid = os.getpid()
         self._watch = Watch(settings, _find_step)
         self._cause: Cause | None = None
+        self._lost_partner = False
         self._finished = False
         on_primary_error.append(self._tell)
         on_written.append(self._told)
@@ -45,8 +46,9 @@ class Running:
         if os.getpid() != self._pid:
             return None
         code = exc.code if isinstance(exc, SystemExit) and isinstance(exc.code, int) else 1
+        self._lost_partner = is_consequence(exc)
         self._cause = self._watch.leave(
-            "raised", exc=exc, victim=is_consequence(exc), code=code, failure=format_exception_line(exc)[:400]
+            "raised", exc=exc, victim=self._lost_partner, code=code, failure=format_exception_line(exc)[:400]
         )
         return None if self._cause is None else self._cause.title
 
@@ -69,20 +71,8 @@ class Running:
 
     @property
     def is_victim(self) -> bool:
-        """Whether this rank left because of another."""
-        return self._cause is not None
-
-
-def is_consequence(exc: BaseException) -> bool:
-    """Whether an error came out of communication with a rank that left, or was raised because of such a one."""
-    seen: set[int] = set()
-    current: BaseException | None = exc
-    while current is not None and id(current) not in seen:
-        if lost_partner(current):
-            return True
-        seen.add(id(current))
-        current = current.__cause__ or current.__context__
-    return False
+        """Whether this rank left because of another; one with an error of its own did not, whoever failed first."""
+        return self._cause is not None and self._lost_partner
 
 
 def start(settings: Settings) -> Running:

@@ -25,6 +25,19 @@ spmdguard: STALL: rank 0 began barrier where rank 1 began all_reduce, number 12 
 spmdguard: rank 0 leaves the stalled run: rank 0 began barrier where rank 1 began all_reduce
   it waited 4.4 s in barrier at train.py:115 in train
 """
+BOTH = """\
+spmdguard: rank 0 failed too; the first cause: rank 1 failed first: ValueError: first (at boom.py:8 in <module>)
+Traceback (most recent call last):
+  File "boom.py", line 9, in <module>
+    raise KeyError("second")
+KeyError: 'second'
+spmdguard: not the first failure: rank 1 failed first: ValueError: first (at boom.py:8 in <module>)
+spmdguard: rank 1 failed
+Traceback (most recent call last):
+  File "boom.py", line 8, in <module>
+    raise ValueError("first")
+ValueError: first
+"""
 ENDED = """\
 spmdguard: FAILED: rank 0 ended while rank 1 waits in DDP forward
   saw:   rank 1 waits for rank 0, which has gone (2026-11-30 08:50:12 +0000)
@@ -63,6 +76,14 @@ def test_a_rank_that_ended_keeps_its_line(tmp_path: Path):
     """A report says of a rank that ended where it was last seen; that is its place."""
     verdict = verdict_of(tmp_path, {"job.log": ENDED.encode()})
     assert [stand.place.line for stand in verdict.stands if stand.place] == [34, 17]
+
+
+def test_a_rank_that_failed_too_is_not_the_first(tmp_path: Path):
+    """A rank says that another failed before it: that one is the verdict, whatever comes first in the log."""
+    head, cut, tail = BOTH.partition("spmdguard: rank 1 failed\n")
+    for text in (BOTH, f"{cut}{tail}{head}"):
+        verdict = verdict_of(tmp_path, {"job.log": text.encode()})
+        assert (verdict.kind, ranks_of(verdict), verdict.error) == ("failed", (1,), "ValueError: first")
 
 
 def test_a_remark_names_the_rank_of_the_next_traceback(tmp_path: Path):

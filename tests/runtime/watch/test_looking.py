@@ -62,6 +62,16 @@ def test_the_last_recorded_call_tells_where_a_rank_was() -> None:
     assert last_seen([]) == ()
 
 
+def test_a_file_that_cannot_be_read_is_the_place(tmp_path: Path) -> None:
+    """Of a syntax error the line of the broken file is the innermost place, whoever imports it."""
+    broken = tmp_path / "broken.py"
+    try:
+        compile("x = (", str(broken), "exec")
+    except SyntaxError as wrong:
+        found = places_of_traceback(wrong)
+    assert found[0] == Place(str(broken), 1, "<module>")
+
+
 def test_a_look_tells_the_users_line(sleeper: Sleeper) -> None:
     """The innermost place is the user's own line, although the thread is inside the library."""
     wait_until_at(sleeper.ident, "wait_here")

@@ -24,7 +24,7 @@ def line_of(text: str) -> int:
 
 def causes_in(text: str) -> set[str]:
     """What the ranks called the cause, without the places."""
-    return {found.split(" (at ")[0] for found in re.findall(r"the cause: (.*)", text)}
+    return {re.split(r" \((?:last seen )?at ", found)[0] for found in re.findall(r"the cause: (.*)", text)}
 
 
 def run(zygote: Zygote, ranks: int, **arguments: object) -> Ranks:

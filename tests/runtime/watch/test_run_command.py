@@ -13,7 +13,7 @@ import pytest
 
 from spmdguard.cli import main
 from spmdguard.launching.run_command import _parse
-from spmdguard.launching.script import prepare_module, prepare_script
+from spmdguard.launching.script import find_missing, prepare_module, prepare_script
 
 from .plain_ranks import run_ranks
 
@@ -130,6 +130,9 @@ def test_a_traceback_begins_in_the_script(tmp_path: Path) -> None:
     done = spmdguard("run", "train.py", cwd=tmp_path)
     frames = re.findall(r'File "([^"]+)", line (\d+)', done.stderr)
     assert frames == [("train.py", "3"), ("train.py", "2")], done.stderr
+    write(tmp_path, train="x = (")
+    done = spmdguard("run", "train.py", cwd=tmp_path)
+    assert re.findall(r'File "([^"]+)", line (\d+)', done.stderr) == [("train.py", "1")], done.stderr
 
 
 @pytest.mark.parametrize(
@@ -138,6 +141,10 @@ def test_a_traceback_begins_in_the_script(tmp_path: Path) -> None:
         (["gone.py"], "no such script: gone.py"),
         (["--nproc", "2", "gone.py"], "no such script: gone.py"),
         (["-m", "gone_by_now.train"], "no module named 'gone_by_now'"),
+        (["-m", "project.gone"], "no module named 'project.gone'"),
+        (["-m", "project"], "'project' is a package without a __main__ module; name a module of it"),
+        (["-m", "project.train.py"], "no module named 'project.train.py'; 'project.train' is no package"),
+        (["project"], "the folder project has no __main__.py; name the script in it"),
         (["--nproc", "x", "train.py"], "--nproc: a number, cpu, gpu or auto is needed, got 'x'"),
         (["--nproc", "0", "train.py"], "--nproc: at least one process is needed, got '0'"),
     ],
@@ -146,7 +153,9 @@ def test_what_cannot_be_started_is_refused_in_one_line(
     tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     """A script, module or number of processes that is none ends with 2 and one line, before anything starts."""
+    (tmp_path / "project").mkdir()
     write(tmp_path, train="print('started')")
+    write(tmp_path / "project", __init__="raise SystemExit('imported')", train="print('started')")
     done = spmdguard("run", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     (line,) = done.stderr.splitlines()
@@ -181,6 +190,8 @@ for step in range(5):
     dist.all_reduce(total)
 if rank == 1 and "fail" in sys.argv:
     raise ValueError("bad shard")
+if rank == 0 and "both" in sys.argv:
+    raise KeyError("own")
 if rank == 1 and "leave" in sys.argv:
     sys.exit(0)
 dist.all_reduce(total)
@@ -212,6 +223,16 @@ def test_without_a_launcher_that_kills_the_peers_leave_too(tmp_path: Path, slurm
     assert "the cause: rank 1 failed first: ValueError: bad shard" in first.err
 
 
+def test_a_rank_with_an_error_of_its_own_is_no_victim(tmp_path: Path) -> None:
+    """Where both fail, one is the first, and the other says so, but leaves with the code of its own error."""
+    write(tmp_path, train=TRAIN)
+    first, second = run_ranks(tmp_path, "fail", "both")
+    assert (first.code, second.code) == (1, 1), first.err
+    (later,) = [each.err for each in (first, second) if "failed too" in each.err]
+    assert re.search(r"spmdguard: rank [01] failed too; the first cause: rank [01] failed first: ", later)
+    assert "victim" not in first.err + second.err
+
+
 def test_the_options_end_at_the_script() -> None:
     """What stands after the script belongs to it, also where it looks like our own options."""
     options = _parse(["--stall-limit", "5", "train.py", "--nproc", "8", "-m"])
@@ -219,12 +240,57 @@ def test_the_options_end_at_the_script() -> None:
     assert options.arguments == ["--nproc", "8", "-m"]
 
 
+@pytest.mark.parametrize(
+    ("init", "name", "wrong"),
+    [
+        ("", "pkg.train", ""),
+        ("", "pkg.gone", "no module named 'pkg.gone'"),
+        ("__path__.append('elsewhere')", "pkg.gone", ""),
+        (None, "pkg.train", ""),
+        (None, "pkg", "'pkg' is a package without a __main__ module; name a module of it"),
+        ("", "json.tool", ""),
+        ("", "timeit", ""),
+    ],
+)
+def test_a_module_is_looked_for_without_an_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, init: str | None, name: str, wrong: str
+) -> None:
+    """Packages, folders without `__init__`, and Python's own are followed; one that extends its path is believed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pkg").mkdir()
+    write(tmp_path / "pkg", train="", **({} if init is None else {"__init__": init}))
+    assert find_missing(name, module=True) == wrong
+    assert "pkg" not in sys.modules
+
+
+def test_options_of_the_script_are_never_taken_for_ours(tmp_path: Path) -> None:
+    """Neither this command nor torchrun finds them ambiguous with its own, or short for them."""
+    assert _parse(["train.py", "--n", "3"]).arguments == ["--n", "3"]
+    write(tmp_path, train="import sys; print(sys.argv[1:])")
+    done = spmdguard("run", "--nproc", "1", "train.py", "--nproc", "5", "--n", "--", "-m", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "['--nproc', '5', '--n', '--', '-m']\n"), done.stderr
+
+
+def test_a_parser_of_options_has_the_last_word(tmp_path: Path) -> None:
+    """A wrong option of the script shows what argparse says of it, and no traceback."""
+    write(tmp_path, train="import argparse; argparse.ArgumentParser(prog='train').parse_args()")
+    done = spmdguard("run", "train.py", "--wrong", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "usage: train [-h]",
+        "train: error: unrecognized arguments: --wrong",
+        "spmdguard: rank 0 failed",
+        "SystemExit: 2",
+    ]
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "soon", "nan"])
 def test_a_limit_that_is_none_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The stall limit must be a positive number; the message shows the value."""
     with pytest.raises(SystemExit):
         _parse([f"--stall-limit={value}", "train.py"])
-    assert "stall-limit" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"argument --stall-limit: a positive number of seconds is needed, got {value!r}" in said
 
 
 def test_preparing_keeps_the_script_as_main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
