@@ -62,11 +62,21 @@ def triage_command(arguments: Sequence[str]) -> int:
         print(f"spmdguard: warning: cannot read {log}", file=sys.stderr)
     if unread and num_logs == len(unread):
         return 2
+    if not evidence.num_lines and not evidence.events:
+        print(f"spmdguard: error: {_describe_nothing(options.logs, num_logs)}", file=sys.stderr)
+        return 2
     verdict = judge(evidence)
     ask = not options.no_lint and verdict.kind != "nothing"
     lint = lint_findings(verdict, options.source or [Path.cwd()]) if ask else []
     _print(verdict, patterns, lint, num_logs, options.json)
     return 0 if verdict.kind == "nothing" else 1
+
+
+def _describe_nothing(logs: Sequence[str], num_logs: int) -> str:
+    named = ", ".join(logs[:3]) + (" ..." if len(logs) > 3 else "")
+    if num_logs == 0:
+        return f"no log found in {named}; name the files"
+    return f"nothing to read: {named} {'holds' if len(logs) == 1 else 'hold'} no text"
 
 
 def collect(logs: Sequence[str], patterns: Patterns) -> tuple[Evidence, int, list[UnreadableLog]]:

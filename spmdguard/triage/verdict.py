@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from spmdguard.triage.events import CUT_OFF, Event, Evidence
 from spmdguard.triage.exits import Exit
 from spmdguard.triage.tags import Moment
-from spmdguard.triage.tracebacks import Frame
+from spmdguard.triage.tracebacks import Frame, final_line
 from spmdguard.triage.who import Processes, Who
 
 _DEADLY = {4, 7, 8, 9, 11}  # signals that a process does not send itself after a lost partner
@@ -114,7 +114,7 @@ def _own_verdict(evidence: Evidence, causes: list[Event]) -> Verdict | None:
 
 
 def _failed(events: list[Event], processes: Processes, kind: str) -> Verdict:
-    first = earliest(events, processes)
+    first = _as_raised(earliest(events, processes), events)
     if "peer" in first.kept:
         return _of_peers(first, processes)
     same = [event for event in events if event.text == first.text and event.place == first.place]
@@ -134,6 +134,14 @@ def _failed(events: list[Event], processes: Processes, kind: str) -> Verdict:
         (pattern.checks if pattern else ()) or ("line",),
         also=_stands(later, processes, with_place=True),
     )
+
+
+def _as_raised(event: Event, events: list[Event]) -> Event:
+    """The exception itself, where the event is another line of its message: of the same kind, by the same process."""
+    if event.frames or event.pattern is None or final_line(event.text):
+        return event
+    alike = [other for other in events if other.pattern is event.pattern and other.stream == event.stream]
+    return next((other for other in alike if other.frames or final_line(other.text)), event)
 
 
 def _of_peers(event: Event, processes: Processes) -> Verdict:

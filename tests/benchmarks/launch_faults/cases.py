@@ -13,7 +13,8 @@ class Case:
     Attributes:
         name: for the table.
         processes: the environment of each process; ``ARGV`` are further arguments, ``SCRIPT`` other contents,
-            ``DELAY_S`` when it starts, ``FAKE_TORCH`` a version of torch that its metadata claims.
+            ``AFTER`` how many must have met before it starts, ``FAKE_TORCH`` a version of torch that its
+            metadata claims.
         code: the fault that every process is told first; where it differs, the one that some are told.
         others: codes that may come in its place on processes that cannot know more.
         named: indices of processes that every report must name by pid and host.
@@ -55,7 +56,7 @@ CASES = (
     Case("WORLD_SIZE 2 and 3", (rank(0), rank(1, WORLD_SIZE="3")), "world-size-differs", named=(0, 1)),
     Case(
         "surplus process, late",
-        (*TWO, rank(1, DELAY_S="6")),
+        (*TWO, rank(1, AFTER="2")),
         "surplus-process",
         named=(2,),
         survives=(0, 1),

@@ -89,7 +89,7 @@ def start_all(
         command = [sys.executable, "-m", "torch.distributed.run", *case.torchrun, str(WORKER), *arguments]
         return [open_process(command, {**clean, **case.environment})]
     started = []
-    for mine in sorted(case.processes, key=lambda each: float(each.get("DELAY_S", 0))):
+    for mine in sorted(case.processes, key=lambda each: int(each.get("AFTER", 0))):
         environment = {
             **clean,
             "MASTER_ADDR": "127.0.0.1",
@@ -97,10 +97,17 @@ def start_all(
             **case.environment,
             **mine,
         }
-        time.sleep(float(environment.pop("DELAY_S", 0)))
+        wait_for_reports(folder, int(environment.pop("AFTER", 0)))
         command = [sys.executable, str(prepare(environment, folder)), *arguments]
         started.append(open_process([*command, *environment.pop("ARGV", "").split()], environment))
     return started
+
+
+def wait_for_reports(folder: Path, num: int) -> None:
+    """Until so many processes have said how they started, or a minute is over."""
+    deadline_s = time.monotonic() + 60
+    while len(list(folder.glob("*.json"))) < num and time.monotonic() < deadline_s:
+        time.sleep(0.05)
 
 
 def prepare(environment: dict[str, str], folder: Path) -> Path:

@@ -86,6 +86,30 @@ def test_a_clean_log_exits_with_zero(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "no failure found in 1 log" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("job.log", b"", "nothing to read: job.log holds no text"),
+        ("job.log", bytes(range(8)) * 400, "nothing to read: job.log holds no text"),
+        ("data.bin", b"x", "no log found in .; name the files"),
+    ],
+)
+def test_logs_without_text_are_no_clean_logs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    data: bytes,
+    said: str,
+):
+    """An empty log, one that is no text, and a folder without logs: exit code 2, and no word of success."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(data)
+    assert triage_command([name if name == "job.log" else "."]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"spmdguard: error: {said}\n")
+
+
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """``-`` stands for standard input."""
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(FAILED.encode())))

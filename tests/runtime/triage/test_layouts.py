@@ -76,13 +76,14 @@ def damaged(files: Files, damage: str) -> Files:
     result: Files = {}
     for name, data in files.items():
         text = gzip.decompress(data) if name.endswith(".gz") else data
-        result[name.removesuffix(".gz")] = b"".join(_damaged(text.splitlines(keepends=True), damage))
+        result[name.removesuffix(".gz")] = b"".join(damage_lines(text.splitlines(keepends=True), damage, 3))
     return result
 
 
-def _damaged(lines: list[bytes], damage: str) -> Sequence[bytes]:
+def damage_lines(lines: list[bytes], damage: str, seed: int) -> Sequence[bytes]:
+    """The lines in a random order, or without a part of them."""
     if damage == "shuffled":
-        return random.Random(3).sample(lines, len(lines))
+        return random.Random(seed).sample(lines, len(lines))
     if damage == "without the beginning":
         return lines[len(lines) // 3 :]
     if damage == "without the end":

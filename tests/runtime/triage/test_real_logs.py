@@ -7,13 +7,13 @@ the logs cannot tell), and the line. They were made with ``torchrun --tee 3``; p
 from __future__ import annotations
 
 import json
-import random
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.triage.helpers import ranks_of, verdict_of
+from tests.runtime.triage.test_layouts import DAMAGES, damage_lines
 
 LOGS = Path(__file__).with_name("logs")
 LABELS = json.loads((LOGS / "labels.json").read_text())
@@ -41,19 +41,24 @@ def test_a_real_log_in_files_per_rank_says_the_same(name: str, tmp_path: Path):
     assert (LABELS[name]["kind"], tuple(LABELS[name]["ranks"])) == (verdict.kind, ranks_of(verdict))
 
 
-def test_a_victim_is_never_called_the_cause_in_a_shuffled_log(tmp_path: Path):
-    """With the lines in random order, what is called a cause is the labelled error; 95 of 100 are still found."""
-    found, causes = 0, [name for name, label in LABELS.items() if label["kind"] in TELLS]
-    for name, label in LABELS.items():
-        lines = (LOGS / f"{name}.log").read_text().splitlines(keepends=True)
-        random.Random(name).shuffle(lines)
-        verdict = verdict_of(tmp_path / name, {"job.log": "".join(lines).encode()})
-        if verdict.kind in TELLS:
-            assert label["kind"] in TELLS, (name, verdict.error)
-        if (
-            name in causes
-            and label["error"] in verdict.error
-            and set(ranks_of(verdict)) <= set(label["ranks"])
-        ):
-            found += 1
-    assert found >= 0.95 * len(causes)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_victim_is_never_called_the_cause_in_a_damaged_log(damage: str, tmp_path: Path):
+    """Lines in random order, three times, or a third cut off: no other error is called a cause than the labelled one.
+
+    Where its line is left it is found in at least 95 of 100.
+    """
+    judged, wrong = 0, []
+    for seed in (1, 2, 3) if damage == "shuffled" else (0,):
+        for name, label in LABELS.items():
+            lines = (LOGS / f"{name}.log").read_bytes().splitlines(keepends=True)
+            kept = list(damage_lines(lines, damage, seed))
+            verdict = verdict_of(tmp_path / f"{name}-{seed}", {"job.log": b"".join(kept)})
+            if verdict.kind in TELLS:
+                assert label["kind"] in TELLS, (name, verdict.error)
+            if label["kind"] not in TELLS or not any(label["error"].encode() in line for line in kept):
+                continue
+            judged += 1
+            if label["error"] not in verdict.error or not set(ranks_of(verdict)) <= set(label["ranks"]):
+                wrong.append((name, seed, verdict.error))
+    assert judged >= 9
+    assert len(wrong) <= 0.05 * judged, wrong
