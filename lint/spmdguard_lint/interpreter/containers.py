@@ -26,6 +26,7 @@ from ..values.value import (
 from .contents import touch
 from .frame import Frame
 from .protocols import special
+from .restored import restored
 from .selection import distinct, is_mask, picked, picks, placed
 
 REST = "*"
@@ -97,7 +98,12 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
             elif merged is not None:
                 merged = ordered(merged)
             fields = {REST: merged} if merged is not None else {}
-        return allocate(frame, kind, fields, value.trip, node)
+        trip = value.trip
+        if name == "sorted" and trip:
+            from .iterating import settled
+
+            trip = settled(frame, trip)
+        return allocate(frame, kind, fields, trip, node)
     if value.tag == "tuple" and name != "sorted":
         return (
             value
@@ -185,7 +191,7 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
         return picked(frame, item, index, node)
     if is_const(index) and receiver.tag == "expr" and receiver.trip and picks(receiver.data[0][5:], 1):
         return retaint(item, item.taint, receiver.trip)  # the indices along one dimension
-    return item
+    return restored(item, receiver, index)
 
 
 def container_item(frame: Frame, receiver: Value, index: Value) -> Value:

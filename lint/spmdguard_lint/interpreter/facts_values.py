@@ -72,6 +72,8 @@ def varying_value(
     taint = union(taint, *(a.taint for a in args))
     if fact.returns:
         return Value("extobj", (fact.returns, (name, place), None), taint, None, ("extobj", name, place))
+    if fact.event == "list":
+        frame.machine.listings.add(real)
     return symbol((name, place), taint)
 
 

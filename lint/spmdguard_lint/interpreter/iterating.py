@@ -203,4 +203,16 @@ def same_length(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Va
         taint = frozenset(t for t in taint if t.kind != "order")
     trips = [s.trip for s in sources if s.trip is not None]
     trip = union(*trips) if trips else None
+    if name == "sorted":
+        lengths = settled(frame, taint if trip is None else trip)
+        trip = trip if lengths == taint else lengths
     return retaint(value, taint, trip)
+
+
+def settled(frame: Frame, trip: Taints) -> Taints:
+    """Why what was sorted has another length: entries of a folder are as many everywhere, unless it is written to.
+
+    Who sorts a listing means all processes to see the same one.
+    """
+    listings = frame.machine.listings
+    return frozenset(t._replace(certainty="possible") if t.place in listings else t for t in trip)

@@ -43,6 +43,7 @@ from .kinds import BY_CONTENT, is_subclass, structural
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
+from .restored import restored
 from .selection import KEEPS_LENGTH, PICKS, picked, picks
 from .serialising import WRITERS, note_unwritable
 
@@ -330,6 +331,8 @@ def call_unknown_method(
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in BY_CONTENT))
     if name in ("size", "numel", "nelement"):
         result = retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
+    if name == "get" and args:
+        result = restored(result, receiver, args[0])
     if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
         _write_back(frame, receiver, node.func.value, args, result)
     return result

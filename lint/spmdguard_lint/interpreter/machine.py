@@ -94,6 +94,7 @@ class Machine:
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
         self.repeated: dict[Hashable, dict[str, Value]] = {}  # the items of ``[x] * n`` as they were made
         self.told: set[object] = set()
+        self.listings: set[Place] = set()  # where folders are listed
         self.enums: dict[str, ClassInfo] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed
         self.seed_taints: dict[str, Any] = {}

@@ -60,7 +60,7 @@ def _collect(value: Value, leaves: set[Hashable]) -> bool:
     if value.tag == "ite":
         return all(_collect(part, leaves) for part in value.data)
     leaves.add(value.key)
-    return not value.taint
+    return all(taint.certainty == "possible" for taint in value.taint)
 
 
 def _collect_length(of: Value, leaves: set[Hashable]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from spmdguard_lint.values.shares import is_even_share
-from spmdguard_lint.values.value import NONE, Value, constant, expression, symbol
+from spmdguard_lint.values.value import NONE, Place, Taint, Value, constant, expression, symbol
 
 from tests.lint.rules.marked import agree
 
+DATA = Taint("data", Place("a.py", 1, 0, 1, 1), "len(mine)")
 RULES = ("SPG101", "SPG104", "SPG401", "SPG402", "SPG403")
 
 
@@ -166,7 +167,7 @@ def test_a_share_is_compared_by_numbers() -> None:
     cut = expression("-", (n, expression("%", (n, world))))
     assert is_even_share(rank, cut, world)
     assert not is_even_share(rank, n, world)
-    assert not is_even_share(constant(0), symbol("mine", frozenset({"data"})), NONE)
+    assert not is_even_share(constant(0), symbol("mine", frozenset({DATA})), NONE)
     assert is_even_share(constant(0), n, NONE)
 
 

@@ -12,6 +12,7 @@ def test_lengths_by_rank_or_data() -> None:
     assert agree(
         """
         import glob
+        import torch
         import torch.distributed as dist
         from torch.utils.data import DataLoader
 
@@ -25,6 +26,10 @@ def test_lengths_by_rank_or_data() -> None:
 
         def local_files(folder, x):
             for name in glob.glob(folder + "/*.bin"):
+                dist.all_reduce(x)  # SPG401
+
+        def loaded_items(folder, x):
+            for item in torch.load(f"{folder}/items-{dist.get_rank()}.pt")["items"]:
                 dist.all_reduce(x)  # SPG401
 
         def own(files):
@@ -48,6 +53,7 @@ def test_shared_lengths_are_silent() -> None:
     """Loaders, equal shares, padded lists, loops whose collective stands behind them, and Join."""
     assert agree(
         """
+        import os
         import torch
         import torch.distributed as dist
         from torch.distributed.algorithms.join import Join
@@ -79,6 +85,23 @@ def test_shared_lengths_are_silent() -> None:
         def constant(x):
             for turn in range(3):
                 dist.all_reduce(x)
+
+        def resumed(folder, num_steps, x):
+            saved = torch.load(f"{folder}/state-{dist.get_rank()}.pt")
+            for step in range(saved["step"], num_steps):
+                dist.all_reduce(x)
+
+        def resumed_by_default(folder, num_steps, x):
+            step = torch.load(f"{folder}/state-{dist.get_rank()}.pt")["trainer"].get("step", 0)
+            for step in range(step, num_steps):
+                dist.all_reduce(x)
+
+        def sorted_listing(folder, score):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            names = sorted(name for name in os.listdir(folder) if name.endswith(".bin"))
+            usable = len(names) - len(names) % world
+            for name in names[rank:usable:world]:
+                dist.all_reduce(score(name))
         """,
         *TRIPS,
     )

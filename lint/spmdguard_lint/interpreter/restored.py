@@ -1,0 +1,29 @@
+"""What stands in a checkpoint: each rank reads its own file, which all of them have written at the same step."""
+
+from __future__ import annotations
+
+from ..values.value import Value, is_const, retaint
+from .lengths import trip_taint
+
+_LOADS = frozenset({"call:torch.load", "call:torch.serialization.load"})
+_LOOK_UP = frozenset({"getitem", "call:get"})
+
+
+def restored(item: Value, receiver: Value, index: Value) -> Value:
+    """An entry of a loaded state by its name.
+
+    That the file has the rank in its name makes its numbers (the step, the epoch) hardly differ; a list that is
+    gone through is taken for this rank's own data.
+    """
+    if not item.taint or not (is_const(index) and isinstance(index.data[0], str)) or not _is_loaded(receiver):
+        return item
+    doubted = frozenset(
+        t._replace(certainty="possible") if t.kind in ("rank", "group-rank") else t for t in item.taint
+    )
+    return retaint(item, doubted, trip_taint(item))
+
+
+def _is_loaded(value: Value) -> bool:
+    while value.tag == "expr" and value.data[0] in _LOOK_UP:
+        value = value.data[1][0]
+    return value.tag == "expr" and value.data[0] in _LOADS
