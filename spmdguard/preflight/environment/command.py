@@ -23,7 +23,10 @@ def env_command(argv: Sequence[str]) -> int:
         baseline = None if options.against is None else read_facts(options.against)
         facts = find_facts()
         differences = None if baseline is None else compare_facts(baseline, facts)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print(f"spmdguard env: error: cannot read {options.against}: {error.strerror}", file=sys.stderr)
+        return 2
+    except ValueError as error:
         print(f"spmdguard env: error: {error}", file=sys.stderr)
         return 2
     lines = None if differences is None else [line for _, line in differences]

@@ -153,7 +153,8 @@ def _find_master(environment: Mapping[str, str], timeout_s: float) -> dict[str, 
     try:
         address = find_address(environment, rank=None)
     except ValueError as error:
-        return {"address": "", "kind": "unset", "reason": str(error)}
+        named = [environment.get(name) or "?" for name in ("MASTER_ADDR", "MASTER_PORT")]
+        return {"address": ":".join(named), "kind": "unset", "reason": str(error)}
     try:
         reach_store(address, time.monotonic() + timeout_s)
     except StoreUnreachable as error:

@@ -25,7 +25,7 @@ def render_report(
         lines += ["", f"{each.level}[{each.topic}]: {each.text}", f"  why:   {each.why}"]
         if each.export:
             lines.append(f"  do:    {each.export}")
-    exports = [each.export for each in advice if each.export.startswith("export ")]
+    exports = [each.export for each in advice if each.export.startswith(("export ", "unset "))]
     if exports:
         title = "recommended for this machine, before the job starts:"
         lines += ["", title, *(f"  {line}" for line in dict.fromkeys(exports))]

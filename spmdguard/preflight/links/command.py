@@ -21,21 +21,33 @@ def preflight_command(argv: Sequence[str]) -> int:
     measure(options)
 
 
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"a number above 0 is needed, got {text!r}")
+    return value
+
+
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="spmdguard preflight",
         description="Find the slow or failing rank, host or link before the run: torchrun ... -m spmdguard preflight",
     )
     parser.add_argument("--backend", help="as in init_process_group; torch chooses without it")
-    parser.add_argument("--message-mib", type=float, default=8.0, help="largest message, in MiB (default: 8)")
     parser.add_argument(
-        "--memory-mib", type=int, default=64, help="memory to probe without a GPU (default: 64)"
+        "--message-mib", type=_positive, default=8.0, help="largest message, in MiB (default: 8)"
+    )
+    parser.add_argument(
+        "--memory-mib", type=_positive, default=64, help="memory to probe without a GPU (default: 64)"
     )
     parser.add_argument(
         "--folder", type=Path, help="a folder that all hosts share, to see when files become visible"
     )
     parser.add_argument(
-        "--timeout", type=float, default=60.0, help="seconds that a layer may wait (default: 60)"
+        "--timeout", type=_positive, default=60.0, help="seconds that a layer may wait (default: 60)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON in place of the report")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write JSON to a file too")

@@ -33,7 +33,12 @@ def render_preflight(results: Sequence[Mapping[str, Any]], findings: Sequence[Fi
             )
     lines += _render_pairs(results)
     if not findings:
-        return "\n".join([*lines, "", "verdict: nothing stands out", ""])
+        lines += ["", "verdict: nothing stands out"]
+        if len(hosts) == 1:
+            lines.append(
+                "  one rank has no links: start one for each device, by torchrun ... -m spmdguard preflight"
+            )
+        return "\n".join([*lines, ""])
     lines += ["", "verdict:"]
     lines += [f"  {each.level} [{each.layer}] {each.who}: {each.text}" for each in findings]
     return "\n".join(lines) + "\n"

@@ -40,7 +40,8 @@ class LayerFailed(Exception):
         self.error = error
 
     def __str__(self) -> str:
-        return f"layer {self.layer!r} did not end: {escape_text(format_exception_line(self.error), 300)}"
+        why = escape_text(format_exception_line(self.error), 300)
+        return f"layer {self.layer.removesuffix('_s')!r} did not end: {why}"
 
 
 class _Alone:

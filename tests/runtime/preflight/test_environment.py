@@ -189,6 +189,15 @@ def test_exports_are_lines_for_this_machine() -> None:
     assert "against the baseline:\n  versions: torch was 1, is 2\n" in report
 
 
+def test_variables_to_unset_are_among_the_lines_to_run() -> None:
+    """What should go is recommended beside what should be set."""
+    facts = machine(variables={"NCCL_BLOCKING_WAIT": "1"})
+    report = render_report(facts, find_advice(facts))
+    assert report.endswith(
+        "recommended for this machine, before the job starts:\n  unset NCCL_BLOCKING_WAIT\n\n1 cost (slow)\n"
+    )
+
+
 def test_the_last_line_counts_what_was_found() -> None:
     """It counts each level in the words that the report uses, and says what the level means."""
 
@@ -389,11 +398,14 @@ def test_the_command_reports_checks_and_compares(tmp_path: Path) -> None:
     assert checked.returncode == 1, checked.stderr
     assert "variables: TORCH_DISTRIBUTED_DEBUG was not there, is ALL" in checked.stdout
     assert "problem[variables]: TORCH_DISTRIBUTED_DEBUG is 'ALL'" in checked.stdout
-    assert env_command("--against", str(tmp_path / "none.json")).returncode == 2
+    gone = env_command("--against", str(tmp_path / "none.json"))
+    expected = f"spmdguard env: error: cannot read {tmp_path / 'none.json'}: No such file or directory\n"
+    assert (gone.returncode, gone.stderr) == (2, expected)
 
 
 def test_a_silent_master_is_a_fact(tmp_path: Path) -> None:
     """Where nobody holds the store, the facts say so and gathering them does not wait for it."""
     facts = find_facts({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}, reach_timeout_s=0.1)
     assert facts["network"]["master"]["kind"] == "refused"
-    assert find_facts({"MASTER_PORT": "1"})["network"]["master"]["reason"] == "MASTER_ADDR is not set"
+    unset = find_facts({"MASTER_PORT": "1"})["network"]["master"]
+    assert (unset["address"], unset["reason"]) == ("?:1", "MASTER_ADDR is not set")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from spmdguard.preflight.links import preflight_command
+
 from ..processes import Zygote
 
 pytestmark = pytest.mark.processes
@@ -81,5 +83,42 @@ def test_one_process_without_a_launcher(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("verdict: nothing stands out\n")
+    assert done.stdout.endswith(
+        "verdict: nothing stands out\n"
+        "  one rank has no links: start one for each device, by torchrun ... -m spmdguard preflight\n"
+    )
     assert json.loads(output.read_text())["verdict"] == "good"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--backend", "nosuch"], "cannot start the process group: "),
+        (["--output", "/nonexistent/found.json"], "cannot write /nonexistent/found.json: No such file"),
+        (["--folder", "/nonexistent"], "layer 'folder' did not end: FileNotFoundError: "),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(arguments: list[str], said: str) -> None:
+    """A backend, file or folder that is not there is no bug of this package: one line, and exit code 1."""
+    small = ["--memory-mib", "1", "--message-mib", "0.01"]
+    done = subprocess.run(
+        [sys.executable, "-m", "spmdguard", "preflight", *small, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("spmdguard preflight: "), done.stderr
+    assert said in last
+
+
+@pytest.mark.parametrize("option", ["--timeout", "--message-mib", "--memory-mib"])
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "soon"])
+def test_sizes_and_times_are_above_zero(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Anything else is refused before anything starts, with the value."""
+    with pytest.raises(SystemExit) as ended:
+        preflight_command([f"{option}={value}"])
+    assert ended.value.code == 2
+    assert f"argument {option}: a number above 0 is needed, got {value!r}" in capsys.readouterr().err
