@@ -96,7 +96,7 @@ FUNCTIONS: dict[str, Fact] = {
     ),
     "accelerate.utils.load_fsdp_model": agreed("load_fsdp_model", event="checkpoint-load"),
     "accelerate.utils.load_fsdp_optimizer": agreed("load_fsdp_optimizer", event="checkpoint-load"),
-    "accelerate.utils.extract_model_from_parallel": Fact(result="arg0", returns=MODULE, event="unwrap"),
+    "accelerate.utils.extract_model_from_parallel": Fact(returns=MODULE, event="unwrap"),
     "accelerate.utils.find_executable_batch_size": Fact(wraps="decorator", event="oom-retry"),
     "accelerate.notebook_launcher": Fact(wraps="spawn", event="spawn"),
     "accelerate.debug_launcher": Fact(wraps="spawn", event="spawn"),
@@ -123,7 +123,7 @@ TYPES: dict[str, TypeFacts] = {
             "pad_across_processes": exchanged("pad_across_processes"),
             "clip_grad_norm_": agreed("clip_grad_norm_", certainty="possible", sure_if_told=SHARDS),
             "clip_grad_value_": PURE,
-            "unwrap_model": Fact(result="arg0", returns=MODULE, event="unwrap"),
+            "unwrap_model": Fact(returns=MODULE, event="unwrap"),
             "get_state_dict": exchanged("accelerate.get_state_dict", certainty="likely"),
             "save_model": agreed("accelerate.save_model", event="checkpoint-save", certainty="likely"),
             "save_state": agreed(

@@ -389,7 +389,8 @@ def result_of_fact(
         )
         return _typed(fact.returns, fact, name, receiver, members, place, 0)
     if fact.returns:
-        return _typed(fact.returns, fact, name, receiver, args, place, 0)
+        made_of = [receiver] if fact.event == "unwrap" and receiver is not None and not args else args
+        return _typed(fact.returns, fact, name, receiver, made_of, place, 0)
     if fact.result == "uniform":
         return symbol((name, place))
     given = [value for key, value in kwargs.items() if key not in ("device", "dtype")]

@@ -22,6 +22,7 @@ from ..values.value import (
     symbol,
     union,
 )
+from .backward import exchanges
 from .comparisons import fold
 from .contents import condition_of, items_now, whole, with_length
 from .expressions import text_of
@@ -292,7 +293,7 @@ def call_unknown_method(
     """A method of a receiver of unknown type: by a distinctive name, or the one class nearby that has it."""
     from .facts_apply import apply_fact
 
-    if name == "backward" and (_is_synced(receiver, args) or _of_wrapped_model(frame, receiver)):
+    if name == "backward" and exchanges(frame, receiver, args):
         return apply_fact(frame, facts.BACKWARD, "backward", receiver, args, kwargs, node)
     if name == "get" and receiver.tag == "ext":
         return expression("call:get", [receiver, *args])
@@ -345,17 +346,6 @@ def _write_back(frame: Frame, receiver: Value, target: ast.expr, args: list[Valu
     from .assignment import assign
 
     assign(frame, target, retaint(receiver, union(receiver.taint, result.taint), receiver.trip))
-
-
-def _of_wrapped_model(frame: Frame, receiver: Value) -> bool:
-    """Whether an unknown loss stems from a model that this module wraps, as far as anything tells."""
-    if receiver.tag not in ("expr", "sym") or receiver.taint:
-        return False
-    return frame.machine.reach.wraps(frame.module)
-
-
-def _is_synced(receiver: Value, args: list[Value]) -> bool:
-    return any(t.kind == "synced" for value in (receiver, *args) for t in value.taint)
 
 
 def call_unknown(

@@ -79,6 +79,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             f"`{divergence.condition_text}` may run a different number of times on each rank, "
             f"and each round calls `{divergence.text}`"
         )
+        if divergence.operation is None:
+            message = f"`{divergence.condition_text}` may have no round on some ranks, and a round leaves"
         if divergence.form == "items":
             message = f"`{divergence.text}` may communicate another number of times on each rank: once for each item"
         if divergence.form == "search" and divergence.operation is not None:

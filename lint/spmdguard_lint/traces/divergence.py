@@ -27,6 +27,8 @@ __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"
 
 MAX_CONTEXTS = 4  # of the very same nodes
 MAX_READINGS = 24  # of one place, read with other arguments
+_ENDS = frozenset({"raise", "exit"})
+_WAYS_OUT = _ENDS | {"return", "break"}
 
 
 class _Finder(Watcher):
@@ -133,6 +135,8 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
         yield _branch_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Loop):
         condition = node.count
+        if _ends_by_conditions(node, quiet):
+            return
         if (
             condition is None
             or not rank_dependent(condition)
@@ -141,6 +145,22 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
             yield _loop_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Try):
         yield from try_divergences(candidate, node, terms, quiet)
+
+
+def _ends_by_conditions(loop: Loop, quiet: Reader) -> bool:
+    """Whether a loop has no operation, and its ways out stand in branches, each of which is judged on its own."""
+    if loop.form == "search" or first_op(loop.body, quiet)[0] is not None:
+        return False
+    stack = [(loop.body, _WAYS_OUT)]
+    while stack:
+        tree, ways = stack.pop()
+        for node in tree:
+            if isinstance(node, Jump) and node.kind in ways:
+                return False
+            if not isinstance(node, (Branch, Loop)):
+                inside = _ENDS if isinstance(node, Call) else ways
+                stack.extend((child, inside) for child in node.subtrees())
+    return True
 
 
 def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: Reader) -> Divergence:

@@ -32,6 +32,11 @@ def test_lengths_by_rank_or_data() -> None:
             for item in torch.load(f"{folder}/items-{dist.get_rank()}.pt")["items"]:
                 dist.all_reduce(x)  # SPG401
 
+        def left_in_the_first_round(files, x):
+            for file in files[dist.get_rank() :: dist.get_world_size()]:  # SPG401
+                return file
+            dist.all_reduce(x)
+
         def own(files):
             for number, file in enumerate(files):
                 if number % dist.get_world_size() == dist.get_rank():
@@ -95,6 +100,15 @@ def test_shared_lengths_are_silent() -> None:
             step = torch.load(f"{folder}/state-{dist.get_rank()}.pt")["trainer"].get("step", 0)
             for step in range(step, num_steps):
                 dist.all_reduce(x)
+
+        def judged_on_its_own(files, score):
+            scores = [checked(file) for file in files[dist.get_rank() :: dist.get_world_size()]]
+            dist.all_reduce(scores)
+
+        def checked(file):
+            if not file:  # the rule for raises has this one
+                raise ValueError(file)
+            return 1
 
         def sorted_listing(folder, score):
             rank, world = dist.get_rank(), dist.get_world_size()
