@@ -39,9 +39,19 @@ def anchor(op: Op, path: tuple[Node, ...]) -> Node:
     return op
 
 
+def _function_of(text: str) -> str:
+    """What a call calls: ``make(x).meet`` of ``make(x).meet(y)``; up to the first parenthesis in a text cut short."""
+    depth = 0
+    for index in range(len(text) - 1, -1, -1) if text.endswith(")") else ():
+        depth += (text[index] == ")") - (text[index] == "(")
+        if depth == 0:
+            return text[:index]
+    return text.partition("(")[0]
+
+
 def indirect(call: Call) -> bool:
     """Whether a call names something else than the function that it reaches."""
-    called = call.text.partition("(")[0].rpartition(".")[2].strip()
+    called = _function_of(call.text).rpartition(".")[2].strip()
     reached = call.name.rpartition(".")[2]
     if (
         reached in ("__init__", "__call__", "forward", "__enter__", "__exit__", "<lambda>")
