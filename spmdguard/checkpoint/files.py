@@ -29,21 +29,17 @@ def walk_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make every file and folder below ``folder`` durable, folders last and deepest first.
+    """Make every file and folder below ``folder`` durable, in any order: its name is not yet a checkpoint's.
 
-    Files go in parallel: a file system commits them together, which takes about as long as for one.
+    All at once: a file system commits them together, which takes about as long as for one.
     """
-    folders: list[Path] = []
     paths: list[Path] = []
-    for parent, _, names in os.walk(folder, topdown=False):
-        folders.append(Path(parent))
+    for parent, _, names in os.walk(folder):
+        paths.append(Path(parent))
         paths += [path for path in map(Path(parent).joinpath, names) if not path.is_symlink()]
-    if paths:
-        with ThreadPoolExecutor(min(_NUM_SYNCING, len(paths)), "spmdguard sync") as pool:
-            for _ in pool.map(sync, paths):
-                pass
-    for each in folders:
-        sync(each)
+    with ThreadPoolExecutor(min(_NUM_SYNCING, len(paths)), "spmdguard sync") as pool:
+        for _ in pool.map(sync, paths):
+            pass
 
 
 def sync(path: Path) -> None:
