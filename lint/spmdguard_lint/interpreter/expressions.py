@@ -34,6 +34,7 @@ from .frame import Frame
 from .gradients import missing_gradient
 from .inflight import used
 from .lookup import lookup_name
+from .partly import note_use
 from .protocols import BINARY, compared, special
 from .state import join
 
@@ -105,6 +106,8 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
 
 
 def _name(frame: Frame, node: ast.Name) -> Value:
+    if frame.partly:
+        note_use(frame, node)
     return lookup_name(frame, node.id, node)
 
 

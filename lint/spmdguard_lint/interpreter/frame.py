@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
     from ..names.modules import Module
     from .machine import Machine
+    from .partly import Partly
 
 MAX_RAISES = 24
 YieldHook = Callable[["Frame", Value, ast.AST], Value]
@@ -116,6 +117,7 @@ class Frame:
         self.handled: list[tuple[str, Value]] = []
         self.self_value: Value | None = None
         self.loop_depth = 0
+        self.partly: dict[str, Partly] = {}
 
     @property
     def live(self) -> State:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..traces.nodes import Branch, Jump, Tree
+from ..values.evaluate import rank_dependent
 from ..values.value import NONE, Value, is_const, negate, retaint, symbol
 from .assignment import assign, augmented
 from .caches import fills
@@ -14,6 +15,7 @@ from .comparisons import existence
 from .contents import whole
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
+from .partly import note_partly_bound
 from .state import State, join
 
 
@@ -85,6 +87,8 @@ def branch(
     then_nodes, then_state = run_arm(frame, before.copy(), condition, True, then)
     else_nodes, else_state = run_arm(frame, before.copy(), condition, False, orelse)
     frame.state = join(then_state, else_state, condition)
+    if then_state and else_state and isinstance(node, ast.If) and rank_dependent(condition):
+        note_partly_bound(frame, node, condition, then_state, else_state)
     if then_nodes or else_nodes:
         place = frame.place(node)
         judged = condition

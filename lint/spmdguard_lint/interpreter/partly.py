@@ -1,0 +1,123 @@
+"""Names that a branch on the rank binds in one arm only: on the ranks of the other arm they do not exist.
+
+A name counts where all that binds it in its scope stands in that one arm, so that nothing else can have bound it on
+the ranks that do not run the arm. Each later use leaves an event with the condition; whether a rank without the name
+comes there is for the rule to judge.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..traces.nodes import Event
+from ..values.value import Place, Value, negate
+from .frame import Frame
+from .state import State
+
+EVENT = "use-of-partly-bound"
+_ASKING = frozenset({"locals", "globals", "vars", "dir", "exec", "eval"})
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Partly(NamedTuple):
+    """On which ranks a name exists, and where it is bound."""
+
+    exists: Value
+    place: Place
+
+
+def note_partly_bound(
+    frame: Frame, node: ast.If, condition: Value, then_state: State, else_state: State
+) -> None:
+    """Remember the names that one arm of a branch on the rank has bound and the other has not."""
+    for arm, mine, other, exists in (
+        (node.body, then_state, else_state, condition),
+        (node.orelse, else_state, then_state, negate(condition)),
+    ):
+        names = [name for name in mine.variables if name not in other.variables] if arm else []
+        if not names:
+            continue
+        bound = _bindings(frame)
+        for name in names:
+            sites = bound.get(name)
+            if sites and all(_stands_in(site, arm) for site in sites):
+                frame.partly[name] = Partly(exists, frame.place(sites[0]))
+
+
+def note_use(frame: Frame, node: ast.Name) -> None:
+    """Leave an event where a name is used that some ranks do not have."""
+    known = frame.partly.get(node.id)
+    if known is not None:
+        bound = Value("place", (known.place,), key=("place", known.place))
+        frame.out.append(Event(frame.place(node), EVENT, node.id, (known.exists, bound)))
+
+
+def _stands_in(site: ast.AST, arm: Sequence[ast.stmt]) -> bool:
+    row = getattr(site, "lineno", 0)
+    return arm[0].lineno <= row <= (arm[-1].end_lineno or row)
+
+
+def _bindings(frame: Frame) -> dict[str, list[ast.AST]]:
+    """All that binds a name in the frame's scope; empty where names are asked for or bound by text."""
+    scope = frame.module.tree if frame.function is None else frame.function.node
+    known: dict[str, list[ast.AST]] | None = getattr(scope, "_spmdguard_bindings", None)
+    if known is None:
+        known = {}
+        body = scope.body if isinstance(scope, ast.Module) else frame.function.body if frame.function else []
+        shared = {*_shared(frame), *_own_names(body)}
+        for name, site in _bound_in(body):
+            if name == "*":
+                known = {}
+                break
+            if name not in shared:
+                known.setdefault(name, []).append(site)
+        scope._spmdguard_bindings = known  # type: ignore[union-attr]
+    return known
+
+
+def _shared(frame: Frame) -> set[str]:
+    """Names that other scopes bind too."""
+    function = frame.function
+    if function is None:
+        return set(frame.module.global_assignments)
+    names = {parameter.name for parameter in function.params}
+    return {*names, *function.global_names, *function.shared_names, *function.nonlocal_names}
+
+
+def _own_names(body: Sequence[ast.AST]) -> Iterator[str]:
+    """The names that comprehensions and lambdas inside have for themselves."""
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, _COMPREHENSIONS):
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
+                        yield inner.id
+            elif isinstance(node, ast.Lambda):
+                yield from (argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg))
+
+
+def _bound_in(body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """Each binding of a scope; "*" where names are bound or asked for in a way that cannot be told."""
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _COMPREHENSIONS):
+            continue
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                yield node.id, node
+            elif node.id in _ASKING:
+                yield "*", node
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                yield (alias.asname or alias.name.split(".")[0]), node
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name, node
+        if isinstance(node, _SCOPES):
+            if not isinstance(node, ast.Lambda):
+                yield node.name, node
+            continue
+        stack.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,117 @@
+"""
+# name-bound-on-some-ranks (SPG209)
+
+## What it does
+Finds variables that are assigned in one arm of a branch on the rank only, and used where ranks come that did not run
+that arm.
+
+## Why is this bad
+On those ranks the name does not exist: they end in an `UnboundLocalError` (or `NameError`), while the ranks that have
+it go on to their next collective and wait there. On a single process the code works.
+
+## Example
+```python
+import torch.distributed as dist
+
+
+def train(steps, config, total):
+    if dist.get_rank() == 0:
+        verbose = config["verbose"]
+    for step in steps:
+        dist.all_reduce(total)
+        if verbose and dist.get_rank() == 0:
+            print(step, total)
+```
+
+## Use instead
+```python
+import torch.distributed as dist
+
+
+def train(steps, config, total):
+    verbose = config["verbose"]
+    for step in steps:
+        dist.all_reduce(total)
+        if verbose and dist.get_rank() == 0:
+            print(step, total)
+```
+
+## Known limits
+The condition must be one that a rank decides (`rank == 0`, `is_main_process`), and every assignment of the name in
+its function must stand in that arm. Uses in nested functions, attributes (`self.run`), and functions that ask
+`locals()` are left alone, as are uses in a `try` that catches the error.
+
+## Fix safety
+No fix: only the author knows what the other ranks should have.
+
+## References
+- [UnboundLocalError](https://docs.python.org/3/library/exceptions.html#UnboundLocalError)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from ..interpreter.partly import EVENT
+from ..traces.catching import catches
+from ..traces.nodes import Event, Fallible, Op, Try
+from ..traces.sequence import Walk
+from ..traces.where import Where, around
+from ..values.evaluate import Valuation, truth
+from .registry import rule
+from .support_events import finding, reading
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+    from ..model import Finding
+
+RULE = rule(code="SPG209", name="name-bound-on-some-ranks", severity="error", status="stable", page=__doc__)
+HELP = "give it a value on every rank: assign it before the branch, or use it under the same condition"
+_RANKS = ((0, 2, 2), (1, 2, 2), (2, 4, 2), (3, 4, 2))
+
+
+def check(analysis: Analysis) -> Iterable[Finding]:
+    """Uses of a name on a rank on which it is not bound; the first one of each name."""
+    for root in reading(analysis):
+        if EVENT not in root.contents.events:
+            continue
+        found: dict[Hashable, Finding] = {}
+        for rank, world, local in _RANKS:
+            walk = _Uses(rank, world, local, found)
+            walk.run(root.tree, "")
+        yield from found.values()
+
+
+class _Uses(Walk):
+    """The way of one rank through a tree."""
+
+    def __init__(self, rank: int, world: int, local: int, found: dict[Hashable, Finding]) -> None:
+        super().__init__(rank=rank, world=world, local=local)
+        self.at = Valuation(rank, world, local)
+        self.found = found
+
+    def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
+        if not isinstance(node, Event) or node.name != EVENT or truth(node.args[0], self.at) is not False:
+            return state
+        place = node.args[1].data[0]
+        if (place, node.text) not in self.found and not _is_caught(where):
+            self.found[place, node.text] = finding(
+                RULE,
+                node,
+                f"`{node.text}` is used here by rank {self.at.rank}, on which nothing has bound it",
+                HELP,
+                steps=[(place, f"`{node.text}` is bound here, on other ranks only")],
+                where=where,
+            )
+        return None  # this rank has ended here
+
+
+def _is_caught(where: Where | None) -> bool:
+    """Whether the error of a missing name is caught around a place, as a question whether it is there."""
+    return any(
+        isinstance(w.node, Try)
+        and w.part == "body"
+        and any(catches(handler, "UnboundLocalError") for handler in w.node.handlers)
+        for w in around(where)
+    )
