@@ -15,10 +15,12 @@ from ..values.value import (
     Taint,
     Value,
     choice,
+    constant,
     expression,
     is_const,
     retaint,
     symbol,
+    told,
     union,
 )
 from .contents import whole, with_length
@@ -242,7 +244,8 @@ def _write_buffers(
     for which in fact.buffers:
         value = argument(which, args, kwargs)
         if value is not None:
-            overwrite(frame, value, argument_node(which, node), NO_TAINT, node)
+            told_by = _root_of(fact, args, kwargs)
+            overwrite(frame, value, argument_node(which, node), NO_TAINT, node, told_by)
     for which in fact.outputs:
         value = argument(which, args, kwargs)
         if value is not None:
@@ -255,17 +258,36 @@ def _write_buffers(
             overwrite(frame, value, argument_node(which, node), taint, node)
 
 
+def _root_of(fact: Fact, args: list[Value], kwargs: dict[str, Value]) -> int | None:
+    """The rank whose contents a broadcast over all ranks gives to everyone; None where that is not known."""
+    group = argument(fact.group, args, kwargs)
+    if not (fact.op or "").startswith("broadcast") or not (group is None or is_default_group(group)):
+        return None
+    root = argument(fact.root, args, kwargs) or constant(0)
+    return root.data[0] if is_const(root) and isinstance(root.data[0], int) else None
+
+
 def overwrite(
-    frame: Frame, value: Value, target: ast.expr | None, taint: frozenset[Taint], node: ast.AST
+    frame: Frame,
+    value: Value,
+    target: ast.expr | None,
+    taint: frozenset[Taint],
+    node: ast.AST,
+    told_by: int | None = None,
 ) -> None:
-    """A call wrote into an argument: its contents have the taint given, whatever they had before."""
+    """A call wrote into an argument: its contents have the taint given, whatever they had before.
+
+    ``told_by``: they are those of this rank.
+    """
     from .assignment import assign
 
     state = frame.live
     if value.tag == "obj" and frame.machine.objects.info(value).kind != "instance":
         object_id = value.data[0]
-        contents = symbol(("filled", frame.place(node), object_id), taint)
         old = state.heap.get(object_id, {})
+        contents = symbol(("filled", frame.place(node), object_id), taint)
+        if told_by is not None and list(old) == ["0"]:
+            contents = told(contents, told_by, old["0"])
         state.heap[object_id] = dict.fromkeys({*old} | {"*"}, contents)
         if value.taint:
             clean = Value("obj", value.data, taint, value.trip)

@@ -194,10 +194,54 @@ def _holds_rank(value: Value) -> bool:
     return False
 
 
+def told(contents: Value, root: int, own: Value) -> Value:
+    """What all ranks have after a broadcast of what rank ``root`` had: there, it is the value ``own``."""
+    at_root, elsewhere = (expression(sign, (Value("rank"), constant(root))).key for sign in ("==", "!="))
+    mark = Told(at_root, elsewhere, None)
+    return symbol((*contents.data[0], mark._replace(own=mark.of_root(own))), contents.taint, contents.trip)
+
+
+class Told(NamedTuple):
+    """Keys of the conditions that hold on the root, and elsewhere; key of what the root had."""
+
+    at_root: Hashable
+    elsewhere: Hashable
+    own: Hashable
+
+    def of_root(self, value: Value) -> Hashable:
+        """The key of a value as the root has it."""
+        while value.tag == "ite":
+            condition, then, orelse = value.data
+            if condition.key not in (self.at_root, self.elsewhere):
+                break
+            value = then if condition.key == self.at_root else orelse
+        return value.key
+
+
+def _as_told(condition: Value, then: Value, orelse: Value) -> Value | None:
+    """The root keeps its own value, the others take what it told them: the same everywhere."""
+    if condition.tag == "expr" and condition.data[0] == "not":
+        return _as_told(condition.data[1][0], orelse, then)
+    for given, own, at_given in ((then, orelse, "elsewhere"), (orelse, then, "at_root")):
+        label = given.data[0] if given.tag == "sym" else None
+        mark = label[-1] if isinstance(label, tuple) and label else None
+        if (
+            isinstance(mark, Told)
+            and condition.key == getattr(mark, at_given)
+            and mark.of_root(own) == mark.own
+        ):
+            return given
+    return None
+
+
 def choice(condition: Value, then: Value, orelse: Value) -> Value:
     """The value that is ``then`` where the condition holds and ``orelse`` elsewhere."""
     if condition.tag == "const":
         return then if condition.data[0] else orelse
+    if condition.taint:
+        same = _as_told(condition, then, orelse)
+        if same is not None:
+            return same
     if then is orelse or then.key == orelse.key:
         if then.taint == orelse.taint and then.trip == orelse.trip:
             return then
