@@ -41,6 +41,7 @@ from .iterating import (
     same_length,
 )
 from .kinds import BY_CONTENT, is_subclass, structural
+from .lengths import UNEVEN
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
@@ -365,6 +366,7 @@ def equal_share(made: Value, args: list[Value]) -> Value:
     """What unknown code makes of the rank and the world size is taken for a share as long as that of the others."""
     if (
         made.trip is None
+        and made.data[0] not in UNEVEN
         and any(a.tag in ("rank", "local_rank") for a in args)
         and any(a.tag == "world" for a in args)
     ):

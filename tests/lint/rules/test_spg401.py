@@ -235,3 +235,58 @@ def test_a_search_on_agreed_values_is_silent() -> None:
         """,
         "SPG401",
     )
+
+
+def test_data_sets_split_by_node() -> None:
+    """A share of a data set by rank and world size, which is neither padded nor cut to the shortest."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from datasets import load_dataset
+        from datasets.distributed import split_dataset_by_node
+        from torch.utils.data import DataLoader
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def stream(files):
+            rows = load_dataset("json", data_files=files, split="train", streaming=True)
+            rows = split_dataset_by_node(rows, rank=dist.get_rank(), world_size=dist.get_world_size())
+            return DataLoader(rows, batch_size=16)
+
+        def train(net, files):
+            model = DDP(net)
+            for batch in stream(files):
+                model(batch).sum().backward()  # SPG401
+
+        def shards(net, files):
+            model = DDP(net)
+            rows = load_dataset("json", data_files=files, split="train")
+            mine = rows.shard(num_shards=dist.get_world_size(), index=dist.get_rank())
+            for row in mine:
+                model(row).sum().backward()  # SPG401
+
+        def agreed(net, files):
+            model = DDP(net)
+            batches = iter(stream(files))
+            while True:
+                batch = next(batches, None)
+                ready = [batch is not None]
+                everyone = [None] * dist.get_world_size()
+                dist.all_gather_object(everyone, ready)
+                if not all(one[0] for one in everyone):
+                    break
+                model(batch).sum().backward()
+
+        def for_steps(net, files, steps):
+            model = DDP(net)
+            batches = iter(stream(files))
+            for _ in range(steps):
+                model(next(batches)).sum().backward()
+
+        def joined(net, files):
+            model = DDP(net)
+            with model.join():
+                for batch in stream(files):
+                    model(batch).sum().backward()
+        """,
+        "SPG401",
+    )
