@@ -18,7 +18,9 @@ _AS_LONG = frozenset(
         "reversed",
     }
 )
-UNEVEN = frozenset({"call:datasets.distributed.split_dataset_by_node", "call:shard"})  # neither pads nor drops
+UNEVEN = frozenset(
+    {"call:datasets.distributed.split_dataset_by_node", "call:shard"}
+)  # neither pads nor drops
 _MAPPINGS = ("call:items", "call:keys", "call:values")
 _PARTS_OF_MODULES = frozenset(
     f"call:{name}{what}"

@@ -46,8 +46,9 @@ Roots within sub-groups legitimately differ from group to group, and are judged 
 itself, and where all ranks name one number although each calls on the group that it belongs to.
 A root that a rank computes from its own data, the clock or a random number is of certainty
 `likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
-the rank, and where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
-`unique`). Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
+the rank, where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
+`unique`), and, on the group of all ranks, where it is cut or made to a length found there (`x[:, : lengths.max()]`).
+Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
 (`x.half()`) what the others hand over as it is, the certainty is `likely`.
 
 ## Fix safety

@@ -11,8 +11,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..model import Certainty
+from ..traces.judged import group_key
 from ..traces.nodes import Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
+from .support_lengths import cut_to_own_length
 from .support_trees import WORLDS, Path, reaching
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def unequal(op: Op, path: Path) -> tuple[Certainty, Value] | None:
     if op.name not in ALIKE:
         return None
     for value in op.tensors:
-        if filtered(value):
+        if filtered(value) or (group_key(op) is None and cut_to_own_length(_shaped(value))):
             return "likely", value
         if rank_dependent(value) and _differ(value, path):
             return "definite", value

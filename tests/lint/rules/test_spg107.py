@@ -116,6 +116,87 @@ def test_tensors_of_other_sizes() -> None:
     )
 
 
+def test_lengths_found_in_own_data() -> None:
+    """Tensors cut or made to the longest sample, or to a count, of this rank's own batch."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def everyone(x):
+            out = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+            dist.all_gather(out, x)  # SPG107
+            return torch.cat(out)
+
+        def cut(loader):
+            for ids, valid in loader:
+                longest = int(valid.max())
+                everyone(ids[:, :longest].contiguous())
+
+        def by_mask(loader):
+            for batch in loader:
+                longest = batch["mask"].sum(1).max().item()
+                rows = batch["ids"][..., :longest]
+                dist.all_reduce(rows)  # SPG107
+
+        def made(loader):
+            for batch in loader:
+                longest = max(len(text) for text in batch["texts"])
+                full = torch.zeros(4, longest + 1)
+                dist.all_reduce(full)  # SPG107
+
+        def first_rows(loader):
+            for rows, keep in loader:
+                chosen = rows[: int(keep.sum())]
+                dist.broadcast(chosen, 0)  # SPG107
+        """,
+        "SPG107",
+    )
+
+
+def test_lengths_that_ranks_share() -> None:
+    """A length reduced before, one from the configuration, padding to it, and a number that is no length."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        import torch.nn.functional as F
+
+        def everyone(x):
+            out = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+            dist.all_gather(out, x)
+            return torch.cat(out)
+
+        def reduced(loader):
+            for ids, valid in loader:
+                longest = valid.max()
+                dist.all_reduce(longest, op=dist.ReduceOp.MAX)
+                everyone(ids[:, : int(longest)].contiguous())
+
+        def configured(loader, limit):
+            for ids, valid in loader:
+                everyone(ids[:, :limit])
+                everyone(ids[:, : max(limit, 8)])
+
+        def padded(loader, limit):
+            for ids, valid in loader:
+                cut = ids[:, : int(valid.max())]
+                everyone(F.pad(cut, (0, limit - cut.shape[1])))
+
+        def values(loader):
+            for ids, valid in loader:
+                dist.all_reduce(torch.full((4,), valid.max().item()))
+                dist.all_reduce(torch.tensor([int(valid.sum())]))
+                dist.all_reduce(valid[:, 0].max())
+
+        def within(loader, group):
+            for ids, valid in loader:
+                dist.all_reduce(ids[:, : int(valid.max())], group=group)
+        """,
+        "SPG107",
+    )
+
+
 def test_tensors_of_one_size() -> None:
     """Equal sizes in other words, padded tensors, totals of chosen elements, and masks that all ranks share."""
     assert agree(
