@@ -2,12 +2,16 @@
 # device-not-bound-to-local-rank (SPG705)
 
 ## What it does
-Finds collectives of an NCCL group that come before the process has been bound to its device.
+Finds collectives of an NCCL group that come before the process has been bound to its device, and processes that are
+bound to the device with the number of their global rank.
 
 ## Why is this bad
 A collective needs a device. Where none is bound, PyTorch guesses one from the global rank, or takes device 0
 for every rank of a host. The communicator is then made on the wrong device: memory of the first device fills
 up, two ranks share one device and NCCL refuses or hangs, and the binding that follows comes too late.
+
+Devices are counted within a host, global ranks over all hosts. `torch.cuda.set_device(dist.get_rank())` works on the
+first host; the first rank of the second one asks for a device that does not exist, fails, and the others wait for it.
 
 ## Example
 ```python
@@ -37,7 +41,9 @@ def main():
 ```
 
 ## Known limits
-Reported only where the device is bound later on the same path; a program that never binds one is not.
+A collective is reported only where the device is bound later on the same path; a program that never binds one is not.
+A global rank as device counts where it comes from the launcher or the group (`RANK`, `get_rank()`); in files that start
+their processes themselves, or ask for the number of devices, it is taken for one of a single host.
 
 ## Fix safety
 No fix.
@@ -48,23 +54,27 @@ No fix.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.nodes import Event, Fallible, Node, Op
+from ..traces.nodes import Branch, Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where
+from ..values.value import Value
 from .support_events import argument, counts, finding, reading
+from .support_trees import Step, finding_at, steps
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
+    from ..names.modules import Module
 
 RULE = rule(
     code="SPG705", name="device-not-bound-to-local-rank", severity="warning", status="stable", page=__doc__
 )
+_ONE_HOST = (b"spawn", b"Process(", b"device_count")
 _START, _JOINED, _BOUND = "start", "joined", "bound"
 
 
@@ -75,6 +85,41 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             walk = _Bindings()
             walk.run(root.tree, _START)
             yield from walk.found.values()
+        if "set-device" in root.contents.events and _several_hosts(root.module):
+            for step in steps(root.tree):
+                yield from _by_global_rank(step)
+
+
+def _several_hosts(module: Module) -> bool:
+    """Whether nothing in a file says that its ranks are those of one host."""
+    return not any(word in module.source.content for word in _ONE_HOST)
+
+
+def _by_global_rank(step: Step) -> Iterator[Finding]:
+    """A binding to the device with the number of the global rank, in a program that does not start its ranks itself."""
+    node = step.node
+    if not isinstance(node, Event) or node.name != "set-device" or not node.args:
+        return
+    rank = _device_number(node.args[0])
+    if rank.tag != "rank" or not rank.taint or any(_is_told(taint.text) for taint in rank.taint):
+        return
+    if any(isinstance(n, Branch) and "local" in n.text.lower() for n, _ in step.path):
+        return
+    message = f"`{node.text}` takes the global rank for the number of a device of this host"
+    help_text = 'bind the device of the local rank: `int(os.environ["LOCAL_RANK"])`'
+    yield finding_at(RULE, node, message, help_text, taints=rank.taint, calls=step.calls)
+
+
+def _device_number(device: Value) -> Value:
+    """The number in ``3``, ``"cuda:3"`` and ``torch.device("cuda", 3)``."""
+    while device.tag == "expr" and device.data[0] in ("format", "call:torch.device"):
+        device = device.data[1][-1]
+    return device
+
+
+def _is_told(text: str) -> bool:
+    """Whether a rank is a bare name: a parameter, whose callers know what it counts."""
+    return text.isidentifier()
 
 
 class _Bindings(Walk):

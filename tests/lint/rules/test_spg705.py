@@ -55,7 +55,7 @@ def test_bound_in_time() -> None:
 
         def between(total):
             dist.init_process_group("nccl")
-            torch.cuda.set_device(dist.get_rank())
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
             dist.barrier()
         """,
         "SPG705",
@@ -75,5 +75,93 @@ def test_miss_never_bound() -> None:
             dist.init_process_group("nccl")
             dist.barrier()
         """,
+        "SPG705",
+    )
+
+
+HEAD = """
+import os
+
+import torch
+import torch.distributed as dist
+"""
+
+
+def test_global_rank_as_device() -> None:
+    """The number of the device is the rank of the launcher or the group: bare, in a text, in a device."""
+    assert agree(
+        HEAD
+        + """
+def launched():
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)  # SPG705
+    dist.init_process_group("nccl")
+
+class Trainer:
+    def __init__(self):
+        dist.init_process_group("nccl")
+        self.rank = dist.get_rank()
+        self.device = torch.device("cuda", self.rank)
+        torch.cuda.set_device(self.device)  # SPG705
+
+def bind(number):
+    torch.cuda.set_device(f"cuda:{number}")  # SPG705
+
+def through_a_call():
+    dist.init_process_group("nccl")
+    bind(dist.get_rank())
+""",
+        "SPG705",
+    )
+
+
+def test_local_number() -> None:
+    """The local rank, a remainder, a parameter, a fallback beside the local rank."""
+    assert agree(
+        HEAD
+        + """
+def local():
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+
+def remainder(per_host):
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_rank() % per_host)
+
+def told(rank, world_size):
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+    torch.cuda.set_device(rank)
+
+def fallback():
+    rank = int(os.environ["RANK"])
+    if "LOCAL_RANK" in os.environ:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    else:
+        torch.cuda.set_device(rank)
+    dist.init_process_group("nccl")
+""",
+        "SPG705",
+    )
+    assert agree(
+        HEAD
+        + """
+import torch.multiprocessing as mp
+
+def work(index):
+    dist.init_process_group("nccl", rank=index, world_size=2)
+    torch.cuda.set_device(dist.get_rank())
+
+mp.spawn(work, nprocs=2)
+""",
+        "SPG705",
+    )
+    assert agree(
+        HEAD
+        + """
+def checked():
+    dist.init_process_group("nccl")
+    assert dist.get_world_size() <= torch.cuda.device_count()
+    torch.cuda.set_device(dist.get_rank())
+""",
         "SPG705",
     )
