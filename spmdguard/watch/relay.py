@@ -1,8 +1,9 @@
 """Between nodes: the leader of each node publishes what its ranks say; one writer per node, one counter to watch.
 
 Keys in the job's store: ``nodes`` counts nodes, ``node/<i>`` holds what node i last said, ``detail/<i>`` what it
-says when asked, ``call`` asks, ``cause`` is the first cause, and ``alarm`` changes whenever ``call`` or
-``cause`` does. In quiet times a node costs one write a ``PUBLISH_S`` and one small read a ``LISTEN_S``.
+says when asked, ``call`` asks, ``cause`` is the first cause, ``alarm`` changes whenever ``call`` or ``cause``
+does, and ``heard`` counts the nodes that have learned of the cause from the store. In quiet times a node costs one
+write a ``PUBLISH_S`` and one small read a ``LISTEN_S``.
 """
 
 from __future__ import annotations
@@ -84,6 +85,18 @@ class Relay:
         stays = _read_object(self._link.first(name, json.dumps(note)))
         self._link.add("alarm", 1)
         return note if stays is None else stays
+
+    def confirm(self) -> None:
+        """Say that this node has heard of a cause that another one raised."""
+        self._link.add("heard", 1)
+
+    def wait_until_heard(self, timeout_s: float) -> bool:
+        """Wait until every other node has heard of the cause; whether they all have."""
+        others = self._link.add("nodes", 0) - 1
+        deadline_s = self._now() + timeout_s
+        while (heard := self._link.add("heard", 0)) < others and self._now() < deadline_s:
+            time.sleep(0.05)
+        return heard >= others
 
     def is_called(self) -> bool:
         """Whether a call is out."""

@@ -29,6 +29,7 @@ _SETTLE_S = 0.4
 _COMING_S = 1.0
 _ANSWER_S = 0.6
 _SILENT_S = 0.6
+_HEARD_S = 1.5
 _SHORT_HINT_S = 0.3  # where a rank is gone its partners should leave at once; the linter began with the run
 _HASTY_HINT_S = 0.05
 _MAX_REASON = 300
@@ -59,10 +60,17 @@ class Reporting:
             if self._relay.is_due():
                 self._relay.publish(self._peers.read_all())
             for name, note in self._relay.listen().items():
-                self._board.post(name, dict(note))
+                if self._board.post(name, dict(note)) and name == "cause":
+                    self._relay.confirm()
         except LinkLost:
             self.call("the job's store cannot be reached: its host or process is gone")
             self.alone = True
+
+    def wait_until_heard(self) -> None:
+        """As rank 0, which may hold the store: let the other nodes hear of the cause before it is gone."""
+        if not self.alone and self._board.rank == 0:
+            with contextlib.suppress(LinkLost):
+                self._relay.wait_until_heard(_HEARD_S)
 
     def _find_alone(self) -> bool:
         return self._meeting.one_node or len(self._board.ranks()) >= self._world_size

@@ -211,6 +211,7 @@ class Watch(threading.Thread):
         write_files_for(rank, cause, text)
         acknowledge(self.board, rank)
         self.reporting.stop_linting()
+        self.reporting.wait_until_heard()
         linger(self.board, self.peers)
         remove_board(self.board, self.peers, self._num_here)
         end(cause)
@@ -299,6 +300,7 @@ class Watch(threading.Thread):
         acknowledge(self.board, rank)
         first = cause or self.reporting.find_cause()
         if first is not None:
+            self.reporting.wait_until_heard()
             linger(self.board, self.peers)
         self._stopping.set()
         self.peers.wake()

@@ -81,6 +81,17 @@ def test_the_first_cause_stays_and_reaches_all(nodes: tuple[Relay, Relay, Clock]
     assert there.listen() == {}
 
 
+def test_a_cause_is_heard_when_every_other_node_has_said_so(nodes: tuple[Relay, Relay, Clock]) -> None:
+    """Who holds the store waits for the nodes that have not heard of the cause, in bounded time."""
+    here, there, _ = nodes
+    here.publish([standing(0)])
+    there.publish([standing(2)])
+    here.raise_alarm("cause", {"title": "a"})
+    assert not here.wait_until_heard(-1.0)
+    there.confirm()
+    assert here.wait_until_heard(-1.0)
+
+
 def test_a_call_can_be_withdrawn(nodes: tuple[Relay, Relay, Clock]) -> None:
     """Where ranks met after all, the call and the answers to it are gone."""
     here, there, _ = nodes
