@@ -126,6 +126,17 @@ def test_defaults_of_fields() -> None:
             size: int = field(default_factory=dist.get_world_size)
             chosen: bool = field(default=True, repr=False)
 
+        def decide(default):
+            return default or dist.get_rank() == 0
+
+        @dataclass
+        class Choice:
+            leads: bool = decide(default=False)
+
+        def by_another_call():
+            if Choice().leads:
+                dist.barrier()  # SPG101
+
         def by_offset():
             clock = Clock()
             if clock.offset > 0:

@@ -15,7 +15,7 @@ from .following import inline_call
 from .frame import Frame
 from .machine import MAX_DEPTH
 from .modes import set_mode
-from .parameters import field_factory
+from .parameters import field_factory, field_keywords
 from .state import State, join
 
 if TYPE_CHECKING:
@@ -361,12 +361,8 @@ def symbolic_of(frame: Frame, cls: ClassInfo, node: ast.AST) -> Value:
 
 def _made_later(default: ast.expr | None) -> bool:
     """``field(init=False)``: no parameter of the generated ``__init__``."""
-    if not isinstance(default, ast.Call):
-        return False
-    return any(
-        k.arg == "init" and isinstance(k.value, ast.Constant) and k.value.value is False
-        for k in default.keywords
-    )
+    told = field_keywords(default).get("init")
+    return isinstance(told, ast.Constant) and told.value is False
 
 
 def _fill_dataclass(
@@ -394,8 +390,7 @@ def _default_value(frame: Frame, owner: ClassInfo, default: ast.expr) -> Value:
     """The default of a dataclass's field, in the file of its class; ``default_factory`` is called."""
     apart = Frame(frame.machine, owner.module, None, State({}, frame.live.heap), frame.depth + 1)
     factory = field_factory(default)
-    keywords = default.keywords if isinstance(default, ast.Call) else []
     with apart.collecting():
         if factory is not None:
             return call_value(apart, evaluate(apart, factory), [], {}, default)
-        return evaluate(apart, next((k.value for k in keywords if k.arg == "default"), default))
+        return evaluate(apart, field_keywords(default).get("default", default))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..names.bindings import ImportBinding
+from ..names.dotted import called_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
 from ..values.value import NO_TAINT, NONE, TRUE, Taint, Value, is_const, symbol, union
 from .frame import Frame
@@ -298,10 +299,20 @@ _FACTORIES = {
 }
 
 
+_FIELDS = frozenset({"field", "Field", "attrib", "ib"})  # of dataclasses, pydantic and attrs
+
+
+def field_keywords(default: ast.expr | None) -> dict[str, ast.expr]:
+    """The keywords of the call that describes a field; none where the default is another call, or no call at all."""
+    if not isinstance(default, ast.Call) or called_name(default) not in _FIELDS:
+        return {}
+    return {k.arg: k.value for k in default.keywords if k.arg is not None}
+
+
 def field_factory(default: ast.expr | None) -> ast.expr | None:
     """What makes the default of a dataclass's field (``field(default_factory=f)``, ``attrs.field(factory=f)``)."""
-    keywords = default.keywords if isinstance(default, ast.Call) else []
-    return next((k.value for k in keywords if k.arg in ("default_factory", "factory")), None)
+    keywords = field_keywords(default)
+    return keywords.get("default_factory", keywords.get("factory"))
 
 
 def _made_by_factory(default: ast.expr | None) -> str:
