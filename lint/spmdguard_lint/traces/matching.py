@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from itertools import product
+from typing import NamedTuple
 
 from ..values.evaluate import Valuation, rank_constants, rank_dependent, world_dependent
 from ..values.value import Value
@@ -32,34 +33,50 @@ def matched(
     if not by_rank and not atoms:
         return False
     worlds = [*worlds_for(condition), *quiet.more_worlds]
-    shared = _shared_conditions(condition) if by_rank else []
-    for nodes, k in candidate.chain:
-        if len(nodes) <= 1 and nodes and nodes[0] is candidate.node and not by_rank:
-            continue
-        if _same_for_all(nodes, k, atoms, by_rank, quiet, worlds, shared):
-            if verdicts is not None and key is not None and k.calls == candidate.k.calls:
-                verdicts.safe.add(key)
-            return True
+    question = _Question(worlds, atoms, _shared_conditions(condition) if by_rank else [], by_rank)
+    answers = [question]
+    if by_rank and not _raises(candidate, quiet):
+        answers.append(question._replace(nobody_raises=True))
+    for asked in answers:
+        for nodes, k in candidate.chain:
+            if len(nodes) <= 1 and nodes and nodes[0] is candidate.node and not by_rank:
+                continue
+            if asked.nobody_raises and "raise" not in quiet.ways_out(nodes):
+                continue
+            if _same_for_all(nodes, k, quiet, asked):
+                if verdicts is not None and key is not None and k.calls == candidate.k.calls:
+                    verdicts.safe.add(key)
+                return True
     return False
 
 
-def _same_for_all(
-    nodes: Tree,
-    k: Continuation,
-    atoms: list[Hashable],
-    by_rank: bool,
-    quiet: Reader,
-    worlds: list[tuple[int, int, tuple[int, ...]]],
-    shared: list[Hashable],
-) -> bool:
-    for world, local, ranks in worlds:
-        for agreed in product((True, False), repeat=len(shared)):
-            common = tuple(zip(shared, agreed, strict=True))
+class _Question(NamedTuple):
+    """Whether ranks do alike in these worlds, for each truth of the opaque parts of a condition."""
+
+    worlds: list[tuple[int, int, tuple[int, ...]]]
+    atoms: list[Hashable]
+    shared: list[Hashable]
+    by_rank: bool
+    nobody_raises: bool = False
+
+
+def _raises(candidate: Candidate, quiet: Reader) -> bool:
+    """Whether a statement itself decides who raises. Else exceptions are no matter of its own.
+
+    What is skipped by an exception between two halves that belong together is another finding.
+    """
+    return any("raise" in quiet.ways_out(arm) for arm in subtrees(candidate.node))
+
+
+def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: _Question) -> bool:
+    for world, local, ranks in asked.worlds:
+        for agreed in product((True, False), repeat=len(asked.shared)):
+            common = tuple(zip(asked.shared, agreed, strict=True))
             seen: set[int] = set()
-            for rank in ranks if by_rank else (0,):
-                for truths in product((True, False), repeat=len(atoms)):
-                    known = (*common, *zip(atoms, truths, strict=True))
-                    reader = _reader_at(quiet, rank, world, local, known)
+            for rank in ranks if asked.by_rank else (0,):
+                for truths in product((True, False), repeat=len(asked.atoms)):
+                    known = (*common, *zip(asked.atoms, truths, strict=True))
+                    reader = _reader_at(quiet, rank, world, local, known, asked.nobody_raises)
                     if quiet.left <= 0:
                         return False
                     before = reader.left
@@ -130,16 +147,22 @@ def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
 
 
 def _reader_at(
-    quiet: Reader, rank: int, world: int, local: int, truths: tuple[tuple[Hashable, bool], ...]
+    quiet: Reader,
+    rank: int,
+    world: int,
+    local: int,
+    truths: tuple[tuple[Hashable, bool], ...],
+    nobody_raises: bool,
 ) -> Reader:
     """The reader of one valuation; kept, so that what it has read serves the next question."""
-    key = (rank, world, local, truths)
+    key = (rank, world, local, truths, nobody_raises)
     reader = quiet.by_valuation.get(key)
     if reader is None:
         valuation = Valuation(rank, world, local, dict(truths))
         reader = Reader(quiet.terms, None, valuation, subgroups=quiet.subgroups, group_key=quiet.group_key)
         reader.operating = quiet.operating
         reader.leaving = quiet.leaving
+        reader.nobody_raises = nobody_raises
         quiet.by_valuation[key] = reader
     return reader
 

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..values.value import Value
+from ..values.value import Place, Value
 from .nodes import Branch, Handler, Jump, Region, Tree, Try, Yielded
 
 MAX_PATHS = 40
@@ -44,6 +44,27 @@ def limited(paths: Iterable[Path]) -> Paths:
     if len(found) > MAX_PATHS:
         found = frozenset(Path(path.state) for path in found)
     return found
+
+
+_JUMPS = ("ret", "brk", "cont")
+
+
+def marked(place: Place, kind: str, paths: Paths) -> Paths:
+    """Paths that leave a with block by a jump: they go on in the manager, and remember where they lead then."""
+    return frozenset(Path(path.state, path.facts | {((place, kind), True)}) for path in paths)
+
+
+def left_by_jumps(place: Place, paths: Paths) -> Flow:
+    """What has come to the end of a manager: paths whose block was left by a jump take it now."""
+    flow: dict[str, set[Path]] = {}
+    marks = {((place, kind), True): kind for kind in _JUMPS}
+    for path in paths:
+        mark = next((mark for mark in marks if mark in path.facts), None)
+        if mark is None:
+            flow.setdefault("fall", set()).add(path)
+        else:
+            flow.setdefault(marks[mark], set()).add(Path(path.state, path.facts - {mark}))
+    return {kind: frozenset(found) for kind, found in flow.items()}
 
 
 def assumed(facts: Facts, condition: Value, holds: bool) -> Facts:

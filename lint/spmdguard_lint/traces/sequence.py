@@ -17,7 +17,7 @@ from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import Value, symbol
 from .catching import catches
 from .nodes import APART, Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
-from .paths import NO_FACTS, NOWHERE, Flow, Path, Paths, add, assumed, catches_all, count_breaks, limited
+from .paths import NO_FACTS, NOWHERE, Flow, Path, Paths, add, assumed, catches_all, count_breaks, left_by_jumps, limited, marked
 from .terms import TooLarge
 from .where import Where
 
@@ -175,6 +175,8 @@ class Walk:
             elif kind.startswith("y-"):
                 kind = kind[2:]
             add(result, {kind: leaving})
+        if node.mode == "manager" and "fall" in result:
+            add(result, left_by_jumps(node.place, result.pop("fall")))
         return result
 
     def _yielded(self, node: Yielded, paths: Paths, where: Where | None) -> Flow:
@@ -182,6 +184,9 @@ class Walk:
         result: Flow = {}
         for kind, leaving in flow.items():
             if kind == "cont" and node.form == "for":
+                kind = "fall"
+            elif node.form == "with" and kind in ("ret", "brk", "cont"):
+                leaving = marked(node.place, kind, leaving)  # the manager goes on after its yield
                 kind = "fall"
             elif kind not in ("fall", "raise"):
                 kind = "y-" + kind

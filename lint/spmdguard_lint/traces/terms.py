@@ -221,6 +221,7 @@ class Reader:
         self.by_valuation: dict[Hashable, Reader] = {}
         self.decided: dict[int, tuple[bool | None, Hashable]] = {}
         self.more_worlds: list[tuple[int, int, tuple[int, ...]]] = []
+        self.nobody_raises = False  # whether what leaves by an exception that nothing catches is left out
 
     def read(self, nodes: Tree, k: Continuation) -> int:
         """The term of a list of nodes followed by a continuation."""
@@ -314,10 +315,17 @@ class Reader:
             return k.fall
         if node.kind == "assert":
             return NEVER
+        if self.nobody_raises and node.kind == "raise" and not k.caught(node.exception):
+            return NEVER
         return k.raises(node.exception or ("SystemExit" if node.kind == "exit" else ""))
 
     def _call(self, node: Call, k: Continuation) -> int:
-        inner = k.but(ret=k.fall, calls=(*k.calls, node), brk=END, cont=END, outer=k)
+        outer = k
+        if node.mode == "manager":
+            from .resuming import after_rest
+
+            outer = after_rest(self, node, k)
+        inner = k.but(ret=k.fall, calls=(*k.calls, node), brk=END, cont=END, outer=outer)
         return self.read(node.body, inner)
 
     def _region(self, node: Region, k: Continuation) -> int:

@@ -1,0 +1,128 @@
+"""Kinds of control flow around exceptions that look like a parting of ranks, each beside a sibling in which they part."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+ARMS = ("SPG101", "SPG102", "SPG103", "SPG104", "SPG105")
+
+
+def test_check_between_two_halves_of_a_barrier() -> None:
+    """A check that every rank makes between the two halves of a barrier; halves that leave a rank out are found."""
+    assert agree(
+        """
+        from contextlib import contextmanager
+        import torch.distributed as dist
+
+        @contextmanager
+        def main_first(rank):
+            if rank not in {-1, 0}:
+                dist.barrier()
+            yield
+            if rank == 0:
+                dist.barrier()
+
+        @contextmanager
+        def first_two_first(rank):
+            if rank not in {0, 1}:
+                dist.barrier()  # SPG101
+            yield
+            if rank == 0:
+                dist.barrier()  # SPG101
+
+        def checked(path, strict):
+            if strict:
+                raise ValueError(path)
+            return path
+
+        def prepare(path, strict):
+            with main_first(dist.get_rank()):
+                return checked(path, strict)
+
+        def prepare_first_two(path, strict):
+            with first_two_first(dist.get_rank()):
+                return checked(path, strict)
+        """,
+        *ARMS,
+    )
+
+
+def test_block_of_a_manager_left_by_a_jump() -> None:
+    """A return, break or continue in a with block runs what its manager does after the yield, and then leaves."""
+    assert agree(
+        """
+        from contextlib import contextmanager
+        import torch.distributed as dist
+
+        @contextmanager
+        def main_first(rank):
+            if rank != 0:
+                dist.barrier()
+            yield
+            if rank == 0:
+                dist.barrier()
+
+        @contextmanager
+        def fenced():
+            try:
+                yield
+            finally:
+                dist.barrier()
+
+        def load(path):
+            with main_first(dist.get_rank()):
+                return path.read_text()
+
+        def skip(items):
+            for item in items:
+                with fenced():
+                    if dist.get_rank() == 0:
+                        continue
+                    item.read()
+
+        def last(items):
+            with fenced():
+                if dist.get_rank() == 0:
+                    return 1
+            return 2
+
+        def past(items):
+            with fenced():
+                if dist.get_rank() == 0:
+                    return  # SPG102
+            dist.barrier()
+
+        def stop(items):
+            for item in items:
+                with fenced():
+                    if dist.get_rank() == 0:
+                        break  # SPG102
+                    item.read()
+        """,
+        *ARMS,
+    )
+
+
+def test_teardown_by_a_manager_that_a_return_resumes() -> None:
+    """What a manager ends after its yield is ended when the block returns, too."""
+    assert agree(
+        """
+        from contextlib import contextmanager
+        import torch.distributed as dist
+
+        @contextmanager
+        def group():
+            dist.init_process_group("gloo")
+            yield
+            dist.destroy_process_group()
+
+        def work(step):
+            with group():
+                return step()
+
+        def run(step):
+            work(step)
+            dist.barrier()  # SPG602
+        """,
+        "SPG602",
+    )
