@@ -379,3 +379,25 @@ def test_length_of_what_ranks_were_told() -> None:
         """,
         *PARTING,
     )
+
+
+def test_the_mesh_of_a_tensor_is_no_content() -> None:
+    """The mesh over which a tensor of random numbers is spread is the same everywhere; the numbers are not."""
+    assert agree(
+        """
+        import itertools
+        import torch
+        import torch.distributed as dist
+
+        def groups(mesh):
+            for combination in itertools.product(*[range(mesh.size(d)) for d in range(mesh.ndim)]):
+                dist.new_group([int(rank) for rank in mesh.mesh[combination].flatten().tolist()])
+
+        def of_mesh():
+            groups(torch.randn(64, 8).device_mesh)
+
+        def of_numbers():
+            dist.new_group(torch.randn(64, 8).argsort().tolist())  # SPG106
+        """,
+        "SPG106",
+    )

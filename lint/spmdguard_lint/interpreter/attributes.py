@@ -27,7 +27,18 @@ from .frame import Frame
 _OPAQUE = frozenset({"expr", "sym"})
 SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
 UNIFORM_PARTS = frozenset(
-    {"dtype", "device", "type", "layout", "requires_grad", "itemsize", "is_leaf", "placements", "names"}
+    {
+        "dtype",
+        "device",
+        "type",
+        "layout",
+        "requires_grad",
+        "itemsize",
+        "is_leaf",
+        "placements",
+        "names",
+        "device_mesh",
+    }
 ) | frozenset({"is_meta", "is_cpu", "is_cuda", "is_mps", "is_xpu", "is_sparse", "is_quantized", "is_nested"})
 
 

@@ -17,7 +17,20 @@ from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import Value, symbol
 from .catching import catches
 from .nodes import APART, Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
-from .paths import NO_FACTS, NOWHERE, Flow, Path, Paths, add, assumed, catches_all, count_breaks, left_by_jumps, limited, marked
+from .paths import (
+    NO_FACTS,
+    NOWHERE,
+    Flow,
+    Path,
+    Paths,
+    add,
+    assumed,
+    catches_all,
+    count_breaks,
+    left_by_jumps,
+    limited,
+    marked,
+)
 from .terms import TooLarge
 from .where import Where
 
