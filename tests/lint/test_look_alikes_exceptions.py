@@ -1,4 +1,4 @@
-"""Kinds of control flow around exceptions that look like a parting of ranks, each beside a sibling in which they part."""
+"""Kinds of control flow around exceptions that look like a parting of ranks, each beside a sibling."""
 
 from __future__ import annotations
 

@@ -145,6 +145,9 @@ def frozen(frame: Frame, value: Value) -> Value:
         from .expressions import tuple_value
 
         return tuple_value([fields[name] for name in names])
+    repeated = frame.machine.repeated.get(value.data[0])
+    if repeated is not None and repeated.fields is fields:
+        return repeated.made
     made = frame.machine.made_by_rule.get(value.data[0])
     if made is not None and made[0] is fields:
         key = ("each", *(part.key for part in made[1]))
@@ -294,7 +297,11 @@ def repeated(frame: Frame, left: Value, right: Value, node: ast.AST) -> Value:
     """``[x] * n``."""
     item = joined(list(fields_of(frame, left).values()))
     fields = {REST: item} if item is not None else {}
-    frame.machine.repeated[("list", frame.place(node), frame.nesting)] = fields
+    if item is not None:
+        from .machine import Repeated
+
+        made = expression("repeat", (frozen(frame, left), right))
+        frame.machine.repeated["list", frame.place(node), frame.nesting] = Repeated(fields, made, right)
     return allocate(frame, "list", fields, right.taint, node)
 
 

@@ -52,6 +52,14 @@ class Effort(NamedTuple):
     truncated: bool
 
 
+class Repeated(NamedTuple):
+    """``[x] * n`` as it was made: the fields of the list, and the list as a value that can be evaluated."""
+
+    fields: dict[str, Value]
+    made: Value
+    times: Value
+
+
 class FollowExceeded(Exception):
     """What may be followed from one root is used up; the calls under way end as opaque ones."""
 
@@ -92,7 +100,7 @@ class Machine:
         self.wrapping: dict[int, bool] = {}
         self.begun: set[Place] = set()  # of operations that have been begun only
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
-        self.repeated: dict[Hashable, dict[str, Value]] = {}  # the items of ``[x] * n`` as they were made
+        self.repeated: dict[Hashable, Repeated] = {}
         self.told: set[object] = set()
         self.listings: set[Place] = set()  # where folders are listed
         self.enums: dict[str, ClassInfo] = {}

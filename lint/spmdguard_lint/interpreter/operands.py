@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..facts.fact import Arg
 from ..traces.nodes import Event, Op
-from ..values.value import FALSE, NONE, TRUE, Value, choice, is_const, symbol
+from ..values.value import FALSE, NONE, TRUE, Value, choice, constant, expression, is_const, symbol, union
 from .contents import is_container, structure
 from .facts_values import argument
 from .frame import Frame
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from ..facts.fact import Fact
 
 ALIASED = "aliased-output"
+_COUNTED = frozenset({"broadcast_object_list"})  # of which every rank gives a list of the same length
+_SPLITS = (Arg(2, "output_split_sizes"), Arg(3, "input_split_sizes"))
+_LISTS = frozenset({"list", "tuple", "sorted"})
+_PARTS = frozenset({"chunk", "split", "unbind", "tensor_split", "array_split"})
 _TENSORS = ("tensor", "input_tensor", "input")
 
 
@@ -38,6 +43,10 @@ def describe(
     op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
     if fact.at_root is not None:
         op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
+    if op.name in _COUNTED and args:
+        op.sizes = (count_of(frame, args[0]),)
+    elif op.name == "all_to_all_single":
+        op.sizes = tuple(frozen(frame, argument(which, args, kwargs) or NONE) for which in _SPLITS)
     if fact.async_handle:
         index = fact.group.index if fact.group is not None else 0
         op.begins = starts(op.name, name, kwargs, len(args), index)
@@ -46,10 +55,49 @@ def describe(
         begun(frame, op.place, [arg for position, arg in enumerate(args[:2]) if position not in filled])
 
 
+def count_of(frame: Frame, value: Value) -> Value:
+    """The number of items of a list, as far as it can be evaluated for a rank."""
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        return choice(condition, count_of(frame, then), count_of(frame, orelse))
+    if value.tag == "tuple":
+        return constant(len(value.data))
+    if is_container(frame, value):
+        return _count_now(frame, value) or symbol(("count", value.key))
+    return symbol(("count", value.key))
+
+
+def _count_now(frame: Frame, value: Value) -> Value | None:
+    """The number of items of a list that was written down, repeated or made by a comprehension, and then let alone."""
+    from .containers import fields_of, frozen
+
+    fields = fields_of(frame, value)
+    repeated = frame.machine.repeated.get(value.data[0])
+    if repeated is not None and repeated.fields is fields:
+        return repeated.times
+    made = frame.machine.made_by_rule.get(value.data[0])
+    if made is not None and made[0] is fields:
+        rule = (*made[1][:3], TRUE)
+        key = ("each", *(part.key for part in rule))
+        return expression("len", (Value("each", rule, union(*(part.taint for part in rule)), None, key),))
+    listed = frozen(frame, value) if not structure(frame, value) else NONE
+    return constant(len(listed.data)) if listed.tag == "tuple" else None
+
+
+def _makes_list(operator: str) -> bool:
+    """Whether a call gives a list or a tuple, and never None."""
+    return operator in _LISTS or operator.rpartition(".")[2].removeprefix("call:") in _PARTS
+
+
 def is_given(frame: Frame, value: Value) -> Value:
     """Whether an argument is a list with entries, as a condition; opaque where that is not known."""
     if is_const(value):
         return TRUE if value.data[0] else FALSE
+    if value.tag == "expr" and _makes_list(value.data[0]):
+        if any(part.tag == "ite" or is_container(frame, part) for part in value.data[1]):
+            return symbol(("given", value.key))
+        if not any(t.kind in ("rank", "group-rank") for t in value.taint):
+            return TRUE
     if value.tag == "ite":
         condition, then, orelse = value.data
         return choice(condition, is_given(frame, then), is_given(frame, orelse))
@@ -84,6 +132,7 @@ def _is_one_tensor(frame: Frame, value: Value) -> bool:
     items = [item for item in fields.values() if item.tag in ("sym", "expr")]
     if len(items) != len(fields):
         return False
-    if frame.machine.repeated.get(value.data[0]) is fields:
+    repeated = frame.machine.repeated.get(value.data[0])
+    if repeated is not None and repeated.fields is fields:
         return True
     return len({id(item) for item in items}) < len(items)

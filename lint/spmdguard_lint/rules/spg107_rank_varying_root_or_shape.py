@@ -3,8 +3,9 @@
 
 ## What it does
 Finds collectives whose root (`src`, `dst`), reduce operator, tensor size or dtype differs between the ranks that call
-it, roots that are a rank within the group where the global rank is asked for, and lists of `gather` and `scatter` that
-the root lacks or other ranks give.
+it, roots that are a rank within the group where the global rank is asked for, lists of `gather` and `scatter` that
+the root lacks or other ranks give, lists of objects that are not as long on each rank (`broadcast_object_list`), and
+exchanges in which a rank expects other numbers of rows than it is sent (`all_to_all_single`).
 
 ## Why is this bad
 A root is an agreement: with `dst=rank` every rank believes that it is the one to receive, and nobody
@@ -49,7 +50,9 @@ A root that a rank computes from its own data, the clock or a random number is o
 the rank, where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
 `unique`), and, on the group of all ranks, where it is cut or made to a length found there (`x[:, : lengths.max()]`).
 Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
-(`x.half()`) what the others hand over as it is, the certainty is `likely`.
+(`x.half()`) what the others hand over as it is, the certainty is `likely`. Lengths of lists are compared where the code
+writes their items down or repeats one (`[None] * n`), numbers of rows where the code computes them from the rank, and
+where one list of this rank's own counts is given for both directions.
 
 ## Fix safety
 No fix: only the author knows the root.
@@ -70,6 +73,7 @@ from ..traces.nodes import Branch, Loop, Op
 from ..values.evaluate import Valuation, evaluate, truth
 from ..values.value import NONE
 from .registry import rule
+from .support_counts import disagreement
 from .support_dtypes import unequal_dtypes
 from .support_roots import one_for_all_groups
 from .support_shapes import unequal
@@ -99,6 +103,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if isinstance(step.node, Op) and step.node.kind == "collective":
                 yield from _judge(step, step.node)
                 yield from _sizes(step, step.node)
+                yield from _lengths(step, step.node)
         yield from _roots_outside(root.tree)
     yield from _lists(analysis)
 
@@ -120,6 +125,17 @@ def _sizes(step: Step, op: Op) -> Iterable[Finding]:
         taints=variance(value.taint)[:2],
         calls=step.calls,
     )
+
+
+def _lengths(step: Step, op: Op) -> Iterable[Finding]:
+    """Lists of objects of other lengths, and exchanges in which ranks expect other rows than they are sent."""
+    found = disagreement(op, step.path) if op.sizes else None
+    if found is not None:
+        taints = variance(found.value.taint)[:2]
+        certainty = found.certainty
+        yield finding_at(
+            RULE, op, found.message, found.help, certainty=certainty, taints=taints, calls=step.calls
+        )
 
 
 def _lists(analysis: Analysis) -> Iterable[Finding]:

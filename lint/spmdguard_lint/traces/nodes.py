@@ -43,7 +43,8 @@ class Op(Node):
     something that all ranks do); all but "point-to-point" count in a trace. ``tensors`` are the expressions that
     its first arguments are made of, ``paths`` the names under which every rank writes its part. ``implicit`` says
     that the call hides the collective (a DDP forward, ``backward()``). ``begins`` says whether it only begins the
-    operation (None: a variable decides), ``at_root`` whether the list is given that the root alone has.
+    operation (None: a variable decides), ``at_root`` whether the list is given that the root alone has, ``sizes`` how
+    many objects are shared, or how many rows are expected from and sent to each rank.
     """
 
     __slots__ = (
@@ -58,6 +59,7 @@ class Op(Node):
         "name",
         "paths",
         "root",
+        "sizes",
         "tensors",
         "text",
     )
@@ -86,6 +88,7 @@ class Op(Node):
         self.at_root: Value | None = None
         self.invariant: tuple[Value, ...] = ()
         self.paths: tuple[Value, ...] = ()
+        self.sizes: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
         self.certainty = certainty
 

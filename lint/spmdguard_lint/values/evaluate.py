@@ -59,6 +59,13 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
+
+
+def _repeat(items: Any, count: Any) -> Any:
+    return list(items) * count if 0 <= len(items) * count <= MAX_RANK else UNKNOWN
+
+
+_BINARY["repeat"] = _repeat
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "not": operator.not_,
     "neg": operator.neg,
@@ -80,7 +87,18 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 }
 _VARIADIC: dict[str, Callable[..., Any]] = {"range": range, "min": min, "max": max}
 _NUMERIC = frozenset(
-    {*_BINARY, "not", "neg", "int", "abs", "float", "min", "max", "call:math.ceil", "call:math.floor"}
+    {
+        *_BINARY.keys() - {"repeat"},
+        "not",
+        "neg",
+        "int",
+        "abs",
+        "float",
+        "min",
+        "max",
+        "call:math.ceil",
+        "call:math.floor",
+    }
 )
 _SAFE = (bool, int, float, str, type(None), tuple, list, range, set, frozenset)
 

@@ -1,0 +1,104 @@
+"""SPG107, lengths: lists of objects, rows that are exchanged, lists that the root alone gives."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_lists_of_objects_of_other_lengths() -> None:
+    """Two objects on the source and a list of one elsewhere; lists that are as long everywhere are silent."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def box(rank):
+            if rank == 0:
+                return [{"lr": 0.1}, {"momentum": 0.9}]
+            return [None]
+
+        def by_return():
+            options = box(dist.get_rank())
+            dist.broadcast_object_list(options, src=0)  # SPG107
+
+        def by_choice(a, b):
+            dist.broadcast_object_list([a, b] if dist.get_rank() == 0 else [None] * 3, src=0)  # SPG107
+
+        def by_rank(a):
+            dist.broadcast_object_list([a] * (dist.get_rank() + 1), src=0)  # SPG107
+
+        def by_rule(a):
+            dist.broadcast_object_list([a for _ in range(dist.get_rank())], src=0)  # SPG107
+
+        def alike(a, b):
+            options = [a, b] if dist.get_rank() == 0 else [None] * 2
+            dist.broadcast_object_list(options, src=0)
+            dist.broadcast_object_list([a] * dist.get_world_size(), src=0)
+            dist.broadcast_object_list([None for _ in range(dist.get_world_size())], src=0)
+
+        def grown(a, parts):
+            options = [a]
+            for part in parts:
+                options.append(part)
+            dist.broadcast_object_list(options, src=0)
+        """,
+        "SPG107",
+    )
+
+
+def test_rows_that_others_do_not_expect() -> None:
+    """A rank that expects what it sends; where all counts were exchanged, or are equal, it is right."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def exchange(inbox, rows, rank, world):
+            counts = [rank + 1] * world
+            dist.all_to_all_single(inbox, rows, output_split_sizes=counts, input_split_sizes=counts)  # SPG107
+            expected = [sender + 1 for sender in range(world)]
+            dist.all_to_all_single(inbox, rows, expected, counts)
+            even = [4] * world
+            dist.all_to_all_single(inbox, rows, even, even)
+            dist.all_to_all_single(inbox, rows)
+
+        def main(inbox, rows):
+            exchange(inbox, rows, dist.get_rank(), dist.get_world_size())
+
+        def by_own_data(loader, inbox, world):
+            for rows in loader:
+                sent = torch.bincount(rows.argmax(1), minlength=world)
+                dist.all_to_all_single(inbox, rows, sent.tolist(), sent.tolist())  # SPG107
+                expected = torch.empty_like(sent)
+                dist.all_to_all_single(expected, sent)
+                dist.all_to_all_single(inbox, rows, expected.tolist(), sent.tolist())
+        """,
+        "SPG107",
+    )
+
+
+def test_lists_that_a_call_makes() -> None:
+    """``list(table)`` and ``x.chunk(n)`` are lists on every rank, where the root alone may give one."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def deal(values):
+            return list(torch.tensor(values).float())
+
+        def everywhere(mine, values, x):
+            dist.scatter(mine, scatter_list=deal(values), src=0)  # SPG107
+            dist.scatter(mine, list(x.chunk(dist.get_world_size())), src=0)  # SPG107
+            dist.scatter(mine, x.chunk(dist.get_world_size()), src=0)  # SPG107
+
+        def on_the_root(mine, values, given):
+            rows = deal(values) if dist.get_rank() == 0 else None
+            dist.scatter(mine, rows, src=0)
+            dist.scatter(mine, given, src=0)
+
+        def emptied(mine, parts):
+            kept = [part for part in parts] if dist.get_rank() == 0 else []
+            dist.scatter(mine, list(kept), src=0)
+        """,
+        "SPG107",
+    )
