@@ -142,6 +142,10 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         receiver = fill_in(frame, receiver, index, node)
     if not is_container(frame, receiver):
         used(frame, receiver, node, written=False)
+    if index.taint and receiver.tag in ("obj", "tuple"):
+        from .missing import raise_where_missing
+
+        raise_where_missing(frame, receiver, index, node)
     return read_item(frame, receiver, index, node)
 
 

@@ -46,12 +46,12 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
     if len(args) > 1:
         return choice(dry, args[1], item)
     begun_anew = any("StopIteration" in name for name, _ in frame.handled)
-    if not begun_anew and _somebody_catches(frame, "StopIteration"):
-        _raise_where_dry(frame, dry, node)
+    if not begun_anew and somebody_catches(frame, "StopIteration"):
+        raise_where(frame, dry, node, "StopIteration")
     return item
 
 
-def _somebody_catches(frame: Frame, name: str) -> bool:
+def somebody_catches(frame: Frame, name: str) -> bool:
     """Whether a handler around counts on an exception: others may take it for one that never comes."""
     here: Frame | None = frame
     while here is not None:
@@ -61,17 +61,18 @@ def _somebody_catches(frame: Frame, name: str) -> bool:
     return False
 
 
-def _raise_where_dry(frame: Frame, dry: Value, node: ast.AST) -> None:
+def raise_where(frame: Frame, condition: Value, node: ast.AST, name: str, form: str = FORM) -> None:
+    """An exception of a built-in class, raised where a condition holds."""
     from .statements import branch
 
     text = text_of(node)
 
     def stop() -> None:
-        frame.record_raise("StopIteration")
-        frame.out.append(Jump(frame.place(node), "raise", text, "StopIteration", NONE))
+        frame.record_raise(name)
+        frame.out.append(Jump(frame.place(node), "raise", text, name, NONE))
         frame.state = None
 
-    branch(frame, node, dry, stop, lambda: None, FORM, text)
+    branch(frame, node, condition, stop, lambda: None, form, text)
 
 
 def runs_dry(frame: Frame, source: Value, node: ast.AST) -> Taints:

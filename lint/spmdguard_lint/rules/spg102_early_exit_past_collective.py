@@ -3,7 +3,8 @@
 
 ## What it does
 Finds a `return`, `break`, `continue` or `sys.exit()` that some ranks take, and others do not, past a
-collective.
+collective, and items that some ranks do not find where a handler is there for it (`shares[rank]` under
+`except KeyError`).
 
 ## Why is this bad
 The ranks that leave early never call the collectives that the others go on to call. Nothing at the place of
@@ -94,6 +95,7 @@ RULE = rule(
     page=__doc__,
     fix="unsafe",
 )
+RUNNING_OUT = {"next": "comes to the end of this rank's own items", "missing": "finds no item on some ranks"}
 HELP = "let every rank come to the collective, or agree on the exit first (`sync_should_stop`)"
 
 
@@ -101,7 +103,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Exits under a condition on the rank, on this rank's own data, or on a caught exception."""
     for divergence in claimed(analysis.divergences, RULE.code):
         left = f"{leaving(divergence)} {where(divergence)}"
-        if divergence.form == "next":
-            left = f"`{divergence.condition_text}` comes to the end of this rank's own items"
+        if divergence.form in RUNNING_OUT:
+            left = f"`{divergence.condition_text}` {RUNNING_OUT[divergence.form]}"
         message = f"{left}, while the other ranks go on to {awaited(divergence)}"
         yield from_divergence(RULE, divergence, message, HELP)

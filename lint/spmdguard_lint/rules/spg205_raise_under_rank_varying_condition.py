@@ -93,7 +93,7 @@ HELP = "share the verdict before raising (all_reduce a flag), or defer the error
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Exits by a raise."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        if divergence.form == "next":  # nobody counts on the iterator's end
+        if divergence.form in ("next", "missing"):  # nobody counts on the end of the items
             continue
         others = awaited(divergence)
         message = f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {others}"

@@ -48,7 +48,7 @@ def owner(divergence: Divergence) -> str:
         return _loop_owner(divergence)
     if shape == "exit":
         if divergence.jump is not None and divergence.jump.kind == "raise":
-            return "SPG102" if divergence.form == "next" and divergence.caught else "SPG205"
+            return "SPG102" if divergence.form in ("next", "missing") and divergence.caught else "SPG205"
         if is_stop_flag(divergence):
             return "SPG301"
         return "SPG102" if by_rank or kind in ("data", "exception") else _BY_KIND.get(kind, "SPG102")

@@ -241,7 +241,7 @@ def _caught(jump: Jump, k: Continuation, form: str) -> bool:
     if jump.kind != "raise":
         return False
     name = raised_by(jump)
-    return k.caught(name) and (form == "next" or k.raises(name) not in (END, ABORT))
+    return k.caught(name) and (form in ("next", "missing") or k.raises(name) not in (END, ABORT))
 
 
 def _leaves_alone(terms: Terms, candidate: Candidate, else_jump: Jump | None) -> bool:

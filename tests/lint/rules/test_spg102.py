@@ -229,3 +229,67 @@ def test_handlers_that_leave_on_one_rank() -> None:
         "SPG102",
         "SPG202",
     )
+
+
+def test_items_that_some_ranks_do_not_find() -> None:
+    """``shares[rank]`` under a handler of the ``KeyError``: ranks without an item go another way."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        SHARES = {1: 0.5, 2: 0.25, 3: 0.125}
+
+        def weigh(rank):
+            cell = torch.zeros(1)
+            try:
+                cell.fill_(SHARES[rank])  # SPG102
+            except KeyError:
+                cell.fill_(1.0)
+            else:
+                dist.broadcast(cell, src=0)
+            return cell
+
+        def main():
+            weigh(dist.get_rank())
+
+        def name_of(names=("first", "second")):
+            names = ["first", "second"]
+            try:
+                name = names[dist.get_rank()]  # SPG102
+            except LookupError:
+                return None
+            dist.barrier()
+            return name
+
+        def with_default(cell):
+            try:
+                share = SHARES[dist.get_rank()]
+            except KeyError:
+                share = 1.0
+            dist.broadcast(cell, src=0)
+            return share
+
+        def without_handler(cell):
+            share = SHARES[dist.get_rank()]
+            dist.broadcast(cell, src=0)
+            return share
+
+        def on_all(cell):
+            try:
+                half = ("even", "odd")[dist.get_rank() % 2]
+            except IndexError:
+                return None
+            dist.broadcast(cell, src=0)
+            return half
+
+        def by_settings(cell, key):
+            try:
+                share = SHARES[key]
+            except KeyError:
+                return None
+            dist.broadcast(cell, src=0)
+            return share
+        """,
+        "SPG102",
+    )
