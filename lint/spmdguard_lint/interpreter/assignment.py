@@ -108,6 +108,10 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Value) -> None:
     items = target.elts
+    if value.tag == "generator":
+        from .lazily import consumed
+
+        consumed(frame, value, target)
     starred = next((i for i, item in enumerate(items) if isinstance(item, ast.Starred)), None)
     known = value.data if value.tag == "tuple" else None
     if value.tag == "obj" and frame.machine.objects.info(value).kind == "list":

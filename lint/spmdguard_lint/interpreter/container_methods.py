@@ -19,6 +19,7 @@ from .containers import (
 )
 from .contents import is_container, structure, touch, version, whole, with_length
 from .frame import Frame
+from .lazily import consumed
 from .orders import CHANGING, reordered
 from .selection import distinct
 
@@ -85,6 +86,7 @@ def _extended(
     fields = {**fields_of(frame, receiver), **{repr(key): value for key, value in kwargs.items()}}
     longer = frame.path_taint()
     if args:
+        consumed(frame, args[0], node)
         item = element_of(frame, args[0], node)
         fields[REST] = merged(fields.get(REST), item)
         longer = union(longer, with_length(frame, args[0]).trip or NO_TAINT)

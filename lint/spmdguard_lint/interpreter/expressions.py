@@ -338,11 +338,20 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
 
 
 def _starred(frame: Frame, node: ast.Starred) -> Value:
-    return evaluate(frame, node.value)
+    value = evaluate(frame, node.value)
+    if value.tag == "generator":
+        from .lazily import consumed
+
+        consumed(frame, value, node)
+    return value
 
 
 def _await(frame: Frame, node: ast.Await) -> Value:
     value = evaluate(frame, node.value)
+    if value.tag == "coroutine":
+        from .lazily import run_coroutine
+
+        return run_coroutine(frame, value, node)
     last = frame.out[-1] if frame.out else None
     if isinstance(last, Region) and last.kind == "thread" and last.place == frame.place(node.value):
         last.kind = "awaited"  # this coroutine goes on only after it: the order is that of the text

@@ -50,9 +50,17 @@ def hide(frame: Frame, info: FunctionInfo, node: ast.AST) -> None:
     frame.out.append(Event(frame.place(node), name, text_of(node), call=info.full_name))
 
 
+_LATER = frozenset({"generator", "coroutine"})
+
+
 def hide_handed(frame: Frame, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
     """Mark that a library gets functions or generators that communicate: it may run them here, once or many times."""
     for value in (*args, *kwargs.values()):
+        if value.tag in _LATER:
+            from .lazily import consumed
+
+            if consumed(frame, value, node):
+                continue
         while value.tag in ("wrapped", "partial"):
             value = value.data[1] if value.tag == "wrapped" else value.data[0]
         if value.tag in ("func", "generator"):

@@ -42,6 +42,7 @@ from .iterating import (
 )
 from .kinds import BY_CONTENT, is_subclass, structural
 from .lengths import UNEVEN
+from .lazily import consumed
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
@@ -162,6 +163,8 @@ def call_builtin(
 ) -> Value:
     """A built-in function."""
     call_used(frame, name, args, node)
+    for value in args if name in _SAME_LENGTH else ():
+        consumed(frame, value, node)
     if name == "next" and args:
         return next_item(frame, args, node)
     if args and args[0].tag == "generator" and name in _CONSUMING:
@@ -422,7 +425,9 @@ def environment_value(frame: Frame, key: Value, node: ast.AST) -> Value:
 def _asyncio_run(
     frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    return args[0] if args else NONE
+    from .lazily import run_coroutine
+
+    return run_coroutine(frame, args[0], node) if args else NONE
 
 
 def leave(frame: Frame, node: ast.AST, text: str) -> None:

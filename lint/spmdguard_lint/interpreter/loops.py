@@ -427,11 +427,8 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
         comprehension = node.generators[position]
         iterated = with_length(frame, evaluate(frame, comprehension.iter))
         iterated = iterator_of(frame, iterated, comprehension.iter)
-        own = order_of(frame, iterated)
-        rounds = trip_of(frame, iterated, own)
-        trip.append(rounds)
-        item = element_of(frame, iterated, comprehension.iter)
-        with frame.collecting() as nodes:
+
+        def each(item: Value) -> None:
             assign(frame, comprehension.target, item)
             conditions = [truthiness(frame, test) for test in comprehension.ifs]
             rule[:] = [iterated, item, logic("and", [TRUE, *conditions])]
@@ -441,7 +438,16 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
                 trip.append(frozenset(t for t in condition.taint))
                 if inner and not is_const(condition):
                     inner = [Branch(frame.place(test), condition, inner, [], "if", text_of(test))]
-            nodes.extend(inner)
+            frame.out.extend(inner)
+
+        if iterated.tag == "generator" and consume(frame, node, iterated, each, text_of(node)):
+            return
+        own = order_of(frame, iterated)
+        rounds = trip_of(frame, iterated, own)
+        trip.append(rounds)
+        item = element_of(frame, iterated, comprehension.iter)
+        with frame.collecting() as nodes:
+            each(item)
         if nodes:
             loop = Loop(
                 frame.place(node),

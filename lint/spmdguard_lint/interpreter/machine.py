@@ -100,6 +100,7 @@ class Machine:
         self.wrapping: dict[int, bool] = {}
         self.begun: set[Place] = set()  # of operations that have been begun only
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
+        self.lazy: dict[int, FunctionInfo] = {}  # what generator expressions and ``map`` stand for, by node
         self.repeated: dict[Hashable, Repeated] = {}
         self.told: set[object] = set()
         self.listings: set[Place] = set()  # where folders are listed

@@ -16,6 +16,7 @@ from .contents import whole
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
 from .partly import note_partly_bound
+from .lazily import evaluate_lazily
 from .state import State, join
 
 
@@ -39,14 +40,14 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
 
 
 def _assign(frame: Frame, node: ast.Assign) -> None:
-    value = evaluate(frame, node.value)
+    value = evaluate_lazily(frame, node.value)
     for target in node.targets:
         assign(frame, target, value)
 
 
 def _ann_assign(frame: Frame, node: ast.AnnAssign) -> None:
     if node.value is not None:
-        assign(frame, node.target, evaluate(frame, node.value))
+        assign(frame, node.target, evaluate_lazily(frame, node.value))
 
 
 def _aug_assign(frame: Frame, node: ast.AugAssign) -> None:
@@ -149,7 +150,7 @@ def is_main_guard(frame: Frame, test: ast.expr) -> bool:
 
 
 def _return(frame: Frame, node: ast.Return) -> None:
-    value = evaluate(frame, node.value) if node.value is not None else NONE
+    value = evaluate_lazily(frame, node.value) if node.value is not None else NONE
     if frame.state is None:
         return
     frame.out.append(Jump(frame.place(node), "return", text_of(node), value=value))

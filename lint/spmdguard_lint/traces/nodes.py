@@ -195,7 +195,10 @@ class Loop(Node):
 
 
 class Call(Node):
-    """A call whose body was followed; return jumps in ``body`` end it. ``mode`` is "call", "deferred" or "thread"."""
+    """A call whose body was followed; return jumps in ``body`` end it.
+
+    ``mode`` is "call", "generator", "manager" or "coroutine".
+    """
 
     __slots__ = ("body", "mode", "name", "text")
 

@@ -1,0 +1,178 @@
+"""What is made now and runs later: ``map``, ``filter``, generator expressions and coroutines that get a name.
+
+Terminology: a *lazy* value is one of these that communicates. Written into the call that consumes it
+(``list(map(f, items))``, ``await f(x)``) it runs there, and is read as if it ran at once. Assigned or returned, it is
+read where it is consumed, which may be on some ranks only. Where it is handed to something unknown, it is taken to be
+consumed there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..names.functions import FunctionInfo
+from ..names.scopes import Scope, target_names
+from ..traces.nodes import Call, Op, every_node
+from ..values.value import Value, union
+from .expressions import evaluate, text_of
+from .frame import Frame
+
+_ITEMS, _ITEM, _FUNCTION = "<items>", "<item>", "<function>"
+_APPLYING = frozenset({"map", "filter"})
+_LAZY = frozenset({"<genexpr>", "<map>", "<filter>"})
+
+
+def evaluate_lazily(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression that is assigned or returned."""
+    kind = type(node)
+    if kind is ast.Call:
+        called: ast.expr = node.func  # type: ignore[attr-defined]
+        if isinstance(called, ast.Name) and called.id in _APPLYING:
+            return _later(frame, node)
+        if b"async def" in frame.module.source.content:
+            return _coroutine(frame, node) or evaluate(frame, node)  # type: ignore[arg-type]
+    return _later(frame, node) if kind is ast.GeneratorExp else evaluate(frame, node)
+
+
+def _later(frame: Frame, node: ast.expr) -> Value:
+    """Read at once to see whether it communicates; if it does, it is left for where it is consumed."""
+    before = frame.live.copy()
+    with frame.collecting() as nodes:
+        value = evaluate(frame, node)
+    if frame.state is None or not any(isinstance(one, Op) for one in every_node(nodes)):
+        frame.out.extend(nodes)
+        return value
+    frame.state = before
+    with frame.collecting() as first:
+        args = _given_now(frame, node)
+    frame.out.extend(first)
+    info = frame.machine.lazy.get(id(node))
+    if info is None:
+        info = frame.machine.lazy[id(node)] = _as_generator(frame, node, len(args))
+    key = ("generator", id(info), frame.serial, frame.place(node))
+    taint = union(*(arg.taint for arg in args))
+    return Value("generator", (info, frame, None, tuple(args), ()), taint, None, key)
+
+
+def _given_now(frame: Frame, node: ast.expr) -> list[Value]:
+    """What is evaluated when a lazy value is made: the first iterable, the function and its iterables."""
+    if isinstance(node, ast.GeneratorExp):
+        return [evaluate(frame, node.generators[0].iter)]
+    assert isinstance(node, ast.Call)
+    return [evaluate(frame, arg) for arg in node.args]
+
+
+def _as_generator(frame: Frame, node: ast.expr, num_args: int) -> FunctionInfo:
+    """The generator function that a lazy value stands for."""
+    body: list[ast.stmt]
+    if isinstance(node, ast.GeneratorExp):
+        body, names = _of_expression(node), ["<genexpr>", _ITEMS]
+    else:
+        assert isinstance(node, ast.Call)
+        iterables = [f"{_ITEMS}{position}" for position in range(num_args - 1)]
+        name = f"<{text_of(node.func)}>"
+        body, names = _of_application(node, name, iterables), [name, _FUNCTION, *iterables]
+    parameters = ast.arguments([], [ast.arg(name) for name in names[1:]], None, [], [], None, [])
+    made = ast.copy_location(ast.FunctionDef(names[0], parameters, body, [], None, None), node)
+    for part in ast.walk(made):
+        if isinstance(part, (ast.stmt, ast.expr, ast.arg)) and not hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+    info = FunctionInfo(frame.module, made, names[0], names[0], None, frame.function)
+    stored = [
+        name for part in ast.walk(made) if isinstance(part, ast.For) for name in target_names(part.target)
+    ]
+    none: frozenset[str] = frozenset()
+    info.__dict__["scope"] = Scope(frozenset({*names[1:], *stored}), none, none, {}, True)
+    return info
+
+
+def _of_expression(node: ast.GeneratorExp) -> list[ast.stmt]:
+    """``(f(x) for x in items if p(x))`` as a loop that yields."""
+    inner: ast.stmt = ast.copy_location(ast.Expr(ast.copy_location(ast.Yield(node.elt), node.elt)), node.elt)
+    for position in reversed(range(len(node.generators))):
+        level = node.generators[position]
+        for test in reversed(level.ifs):
+            inner = ast.copy_location(ast.If(test, [inner], []), test)
+        over = _named(_ITEMS, text_of(level.iter)) if position == 0 else level.iter
+        inner = ast.copy_location(ast.For(level.target, over, [inner], [], None), node)
+    return [inner]
+
+
+def _of_application(node: ast.Call, name: str, iterables: Sequence[str]) -> list[ast.stmt]:
+    """``map(f, items)`` or ``filter(f, items)`` as a loop that yields."""
+    items = [f"{_ITEM}{position}" for position in range(len(iterables))]
+    loaded: list[ast.expr] = [ast.Name(item, ast.Load()) for item in items]
+    call = ast.copy_location(ast.Call(_named(_FUNCTION, text_of(node.args[0])), loaded, []), node)
+    call._spmdguard_text = text_of(node)  # type: ignore[attr-defined]
+    if name == "<filter>":
+        given: ast.stmt = ast.Expr(ast.Yield(ast.Name(items[0], ast.Load())))
+        inner: ast.stmt = ast.If(call, [given], [])
+    else:
+        inner = ast.Expr(ast.Yield(call))
+    for item, iterable, written in zip(items, iterables, node.args[1:], strict=True):
+        over = _named(iterable, text_of(written))
+        if item is items[0]:
+            target: ast.expr = ast.Name(item, ast.Store())
+            source: ast.expr = over
+        else:
+            target = ast.Tuple([target, ast.Name(item, ast.Store())], ast.Store())
+            source = ast.Call(ast.Name("zip", ast.Load()), [source, over], [])
+    return [ast.For(target, source, [inner], [], None)]
+
+
+def _named(name: str, text: str) -> ast.Name:
+    """A name that reports show as the text it stands for."""
+    made = ast.Name(name, ast.Load())
+    made._spmdguard_text = text  # type: ignore[attr-defined]
+    return made
+
+
+def _coroutine(frame: Frame, node: ast.Call) -> Value | None:
+    """A call of an ``async def`` that is not awaited here; None for other calls."""
+    if not isinstance(node.func, (ast.Name, ast.Attribute)):
+        return None
+    with frame.collecting() as first:
+        function = evaluate(frame, node.func)
+    info = function.data[0] if function.tag == "func" else None
+    if info is None or not info.is_async or info.scope.has_yield or not frame.machine.reach.reaches(info):
+        return None
+    from .calls import evaluate_arguments
+
+    frame.out.extend(first)
+    args, kwargs, spread = evaluate_arguments(frame, node)
+    taint = union(*(value.taint for value in (*args, *kwargs.values())))
+    named = tuple(sorted(kwargs.items(), key=lambda item: item[0]))
+    key = ("coroutine", id(info), frame.place(node), *(arg.key for arg in args))
+    return Value("coroutine", (function, tuple(args), named, spread), taint, None, key)
+
+
+def run_coroutine(frame: Frame, value: Value, node: ast.AST) -> Value:
+    """What a coroutine does, where it is awaited or handed to a loop; other values as they are."""
+    if value.tag != "coroutine":
+        return value
+    from .calls import call_value
+
+    function, args, kwargs, spread = value.data
+    result = call_value(frame, function, list(args), dict(kwargs), node, spread=spread)
+    last = frame.out[-1] if frame.out else None
+    if isinstance(last, Call) and last.place == frame.place(node):
+        last.mode = "coroutine"  # what runs it has another name
+    return result
+
+
+def is_lazy(value: Value) -> bool:
+    """Whether a value stands for something that was assigned or returned before it ran."""
+    return value.tag == "coroutine" or (value.tag == "generator" and value.data[0].name in _LAZY)
+
+
+def consumed(frame: Frame, value: Value, node: ast.AST) -> bool:
+    """Run a lazy value to its end where something takes it; tells whether it was one."""
+    if not is_lazy(value) or frame.state is None:
+        return False
+    if value.tag == "coroutine":
+        run_coroutine(frame, value, node)
+        return True
+    from .loops import consume
+
+    return consume(frame, node, value, lambda _item: None, text_of(node))
