@@ -162,15 +162,72 @@ def test_on_other_arms() -> None:
     )
 
 
-def test_miss_flag_of_another_process() -> None:
-    """Known miss: a use of a group that was given by name after its own destruction."""
+def test_groups_of_their_own() -> None:
+    """A group that is used after its own destruction; one that is made anew, or another one, is not."""
     assert agree(
         """
         import torch.distributed as dist
 
         def close(group, value):
             dist.destroy_process_group(group)
+            dist.all_reduce(value, group=group)  # SPG602
+            dist.all_reduce(value)
+
+        class Round:
+            def __init__(self, group):
+                self.group = group
+
+            def __enter__(self):
+                return self.group
+
+            def __exit__(self, *_):
+                dist.destroy_process_group(self.group)
+                return False
+
+        def twice(value):
+            everyone = dist.new_group(list(range(dist.get_world_size())))
+            for _ in range(2):
+                with Round(everyone) as group:
+                    dist.all_reduce(value, group=group)  # SPG602
+
+        def anew(value):
+            for _ in range(2):
+                group = dist.new_group(list(range(dist.get_world_size())))
+                dist.all_reduce(value, group=group)
+                dist.destroy_process_group(group)
+
+        def each(groups, value):
+            for group in groups:
+                dist.all_reduce(value, group=group)
+                dist.destroy_process_group(group)
+
+        def others(value):
+            first, second = dist.new_group([0, 1]), dist.new_group([0, 1])
+            dist.destroy_process_group(first)
+            dist.all_reduce(value, group=second)
+
+        def ended(value, again):
+            group = dist.new_group([0, 1])
             dist.all_reduce(value, group=group)
+            dist.destroy_process_group(group)
+            if again:
+                group = dist.new_group([0, 1])
+                dist.all_reduce(value, group=group)
+        """,
+        "SPG602",
+    )
+
+
+def test_miss_item_of_a_list_of_groups() -> None:
+    """Known miss: groups in a list are not told apart."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def close(groups, value):
+            for group in groups:
+                dist.destroy_process_group(group)
+                dist.all_reduce(value, group=group)
         """,
         "SPG602",
     )
