@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..values.value import NO_TAINT, Value, choice, constant, expression, is_split, retaint, symbol, union
+from .callbacks import note_extended
 from .contents import touch, whole, with_length
 from .expressions import evaluate
 from .flags import set_flag, set_variable
@@ -170,6 +171,7 @@ def augmented(frame: Frame, node: ast.AugAssign) -> None:
             from .containers import REST, element_of, fields_of, lengthen, merged
 
             right = evaluate(frame, node.value)
+            note_extended(frame, left, right, node)
             fields = dict(fields_of(frame, left))
             fields[REST] = merged(fields.get(REST), element_of(frame, right, node))
             frame.live.heap[left.data[0]] = fields

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..values.value import NO_TAINT, NONE, Value, choice, expression, symbol, union
+from .callbacks import note_appended, note_extended
 from .containers import (
     REST,
     allocate,
@@ -33,6 +34,8 @@ def call_container_method(
 ) -> Value:
     """A method of a list, dict or set."""
     fields = fields_of(frame, receiver)
+    if name == "append" and len(args) == 1:
+        note_appended(frame, receiver, args[0], node)
     if name in _ADDING and args:
         _give(frame, receiver, {**fields, REST: merged(fields.get(REST), args[-1])}, node)
         if name == "insert":
@@ -87,6 +90,7 @@ def _extended(
     longer = frame.path_taint()
     if args:
         consumed(frame, args[0], node)
+        note_extended(frame, receiver, args[0], node)
         item = element_of(frame, args[0], node)
         fields[REST] = merged(fields.get(REST), item)
         longer = union(longer, with_length(frame, args[0]).trip or NO_TAINT)

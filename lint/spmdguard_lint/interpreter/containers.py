@@ -67,6 +67,7 @@ def allocate(frame: Frame, kind: str, fields: dict[str, Value], trip: Taints | N
     """A fresh container at an allocation site."""
     object_id = (kind, frame.place(node), frame.nesting)
     value = frame.machine.objects.make(object_id, kind, trip=trip)
+    frame.machine.appended.pop(object_id, None)
     if frame.state is not None:
         frame.state.heap[object_id] = fields
     return value

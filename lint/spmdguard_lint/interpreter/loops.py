@@ -23,6 +23,7 @@ from ..values.value import (
     union,
 )
 from .assignment import assign
+from .callbacks import each_callback
 from .containers import element_of
 from .contents import is_container, with_length
 from .expressions import evaluate, text_of, truthiness
@@ -55,6 +56,8 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterated = iterator_of(frame, with_length(frame, evaluate(frame, node.iter)), node.iter)
     if iterated.tag == "generator":
         _for_over_generator(frame, node, iterated)
+        return
+    if frame.machine.appended and each_callback(frame, node, iterated):
         return
     item: list[Value] = []
     order = order_of(frame, iterated)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
     from ..names.modules import Module
     from ..names.project import Project
+    from .callbacks import Added
 
 MAX_DEPTH = 9
 FOLLOW_BUDGET = 4_000
@@ -100,6 +101,7 @@ class Machine:
         self.wrapping: dict[int, bool] = {}
         self.begun: set[Place] = set()  # of operations that have been begun only
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
+        self.appended: dict[Hashable, dict[tuple[Place, str], Added]] = {}  # to lists, by the list and where
         self.lazy: dict[int, FunctionInfo] = {}  # what generator expressions and ``map`` stand for, by node
         self.repeated: dict[Hashable, Repeated] = {}
         self.told: set[object] = set()
