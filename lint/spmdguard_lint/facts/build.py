@@ -11,6 +11,8 @@ from typing import Any
 from .fact import Arg, Fact
 
 WORK = "torch.distributed.Work"
+WORKS = "torch.distributed.Work, a list of them"
+P2P = "p2p-message"  # the event of making one for a batch
 GROUP = "torch.distributed.ProcessGroup"
 METRIC = "torchmetrics.Metric"
 ENTRY_METRIC = "torchmetrics.Metric, of which each update is an entry that is gathered on its own"

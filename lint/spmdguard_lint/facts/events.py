@@ -86,6 +86,7 @@ EVENTS: dict[str, str] = {
     "tracker-start": "opens a run of an experiment tracker",
     "tracker-log": "sends to an experiment tracker",
     "tracker-end": "closes a run of an experiment tracker",
+    "p2p-message": "makes a send or receive for a batch",
     # store
     "store-get": "reads a key, waiting until it is set",
     "store-set": "sets a key",

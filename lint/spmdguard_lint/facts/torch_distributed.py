@@ -10,9 +10,11 @@ from typing import Any
 from .build import (
     GROUP,
     GROUP_RANK,
+    P2P,
     RANK,
     UNIFORM,
     WORK,
+    WORKS,
     WORLD_SIZE,
     agreed,
     exchanged,
@@ -162,7 +164,10 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.distributed.recv": paired("recv", _G2, _TENSOR, root=_SRC_1, invariant=_TAG),
     "torch.distributed.isend": paired("isend", _G2, root=_DST_1, invariant=_TAG, **_HANDLE),
     "torch.distributed.irecv": paired("irecv", _G2, _TENSOR, root=_SRC_1, invariant=_TAG, **_HANDLE),
-    "torch.distributed.batch_isend_irecv": paired("batch_isend_irecv", None, async_handle=True),
+    "torch.distributed.batch_isend_irecv": paired(
+        "batch_isend_irecv", None, async_handle=True, returns=WORKS
+    ),
+    "torch.distributed.P2POp": Fact(event=P2P),
     "torch.distributed.send_object_list": paired("send_object_list", _G2, root=_DST_1),
     "torch.distributed.recv_object_list": paired("recv_object_list", _G2, Arg(0, "object_list"), root=_SRC_1),
 }
@@ -177,6 +182,7 @@ TYPES: dict[str, TypeFacts] = {
             "is_completed": varying("order"),
         }
     ),
+    WORKS: TypeFacts(iterate=Fact(result="uniform", returns=WORK)),
     GROUP: TypeFacts(
         methods={
             "rank": GROUP_RANK,

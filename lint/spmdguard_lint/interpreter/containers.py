@@ -466,6 +466,9 @@ def _element_of_instance(frame: Frame, value: Value, node: ast.AST) -> Value:
     if fact is not None and fact.result == "varying":
         taint = frozenset({Taint(fact.varying or "data", place, "this rank's own batches", "likely")})
         return symbol(("element", place), taint)
+    if fact is not None and fact.returns:
+        key = ("extobj", fact.returns, value.key)
+        return Value("extobj", (fact.returns, value.data[1], None), value.taint, None, key)
     return symbol(("element", place), value.taint)
 
 

@@ -45,9 +45,9 @@ or let the even ranks send first and the odd ones receive first.
 ## Known limits
 The moves of each rank are played for worlds of 2 and 4 ranks. Judged where the partners are computed from rank
 and world size, on the default group, and under conditions on rank and world size alone; loops whose number of rounds
-is not known run once. Receives without a message are looked for in whole programs, not in functions that others call.
-A `recv` that names no sender is played with two orders in which messages may come, from the first rank and from the
-last one.
+is not known run once. The messages of a batch (`batch_isend_irecv`) are those made on the way to it. Receives without
+a message are looked for in whole programs, not in functions that others call. A `recv` that names no sender is played
+with two orders in which messages may come, from the first rank and from the last one.
 
 ## Fix safety
 No fix.

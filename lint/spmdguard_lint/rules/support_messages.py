@@ -15,11 +15,13 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..facts.build import P2P
 from ..traces.contents import contents_of
 from ..traces.divergence import group_key
 from ..traces.nodes import APART, Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
 from ..values.value import alternatives
+from .support_batches import Batches, asks_for_any, is_message
 
 if TYPE_CHECKING:
     from ..values.value import Place, Value
@@ -126,6 +128,7 @@ class _Reader:
         self.at = at
         self.once = once
         self.rough = False
+        self.batches = Batches()
         self.moves: list[Move] = []
         self.doubted = False
 
@@ -142,7 +145,10 @@ class _Reader:
             self._op(node, calls)
         elif isinstance(node, Event):
             if node.name == "wait" and node.receiver is not None:
-                self._add(Move("wait", node, calls, places=frozenset(handles(node.receiver))))
+                places = self.batches.waited(frozenset(handles(node.receiver)))
+                self._add(Move("wait", node, calls, places=places))
+            elif is_message(node) and not self.batches.add(node, self.at):
+                raise Unclear
         elif isinstance(node, Jump):
             return node.kind
         elif isinstance(node, Branch):
@@ -164,7 +170,13 @@ class _Reader:
         return ""
 
     def _op(self, op: Op, calls: tuple[Call, ...]) -> None:
-        if op.kind == "point-to-point":
+        if op.name == "batch_isend_irecv":
+            begun = self.batches.take(op.place)
+            if not begun:
+                raise Unclear  # of a list that was made elsewhere
+            for message in begun:
+                self._message(message, calls)
+        elif op.kind == "point-to-point":
             self._message(op, calls)
         elif op.name in _MEETINGS and op.kind == "collective" and group_key(op) is None and not op.handle:
             self._add(Move("meet", op, calls))
@@ -191,6 +203,9 @@ class _Reader:
 
     def _branch(self, node: Branch, calls: tuple[Call, ...]) -> str:
         known = truth(node.condition, self.at)
+        if known is None and "batch_isend_irecv" in contents_of([node]).ops:
+            asked = asks_for_any(node.condition)
+            known = None if asked is None else asked is bool(self.batches.made)
         if known is not None:
             return self.tree(node.then if known else node.orelse, calls)
         self._refuse(node.then)
@@ -209,7 +224,7 @@ class _Reader:
             return ""
         before = len(self.moves)
         left = self._rounds(node, calls, rounds)
-        if len(self.moves) > before:
+        if any(move.kind != "wait" for move in self.moves[before:]):
             self.rough = self.rough or rounds is None or rounds > _MAX_ROUNDS
         return left
 
@@ -229,7 +244,8 @@ class _Reader:
         return self.tree(node.final, calls) or left
 
     def _refuse(self, nodes: Tree) -> None:
-        if not contents_of(nodes).ops.isdisjoint(MESSAGES):
+        contents = contents_of(nodes)
+        if P2P in contents.events or not contents.ops.isdisjoint(MESSAGES):
             raise Unclear
 
 

@@ -318,3 +318,92 @@ def test_known_miss_own_groups() -> None:
         """,
         "SPG110",
     )
+
+
+def test_batches() -> None:
+    """Messages that are begun together: a receive without its send, and a ring that expects from the wrong side."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def pass_on(x, rank, world, last):
+            inbox = torch.zeros_like(x)
+            ops = []
+            if rank > 0:
+                ops.append(dist.P2POp(dist.irecv, inbox, rank - 1))
+            if rank < last:
+                ops.append(dist.P2POp(dist.isend, x, rank + 1))
+            if ops:
+                for request in dist.batch_isend_irecv(ops):
+                    request.wait()  # SPG110
+            return inbox
+
+        def short():
+            dist.init_process_group("gloo")
+            rank, world = dist.get_rank(), dist.get_world_size()
+            pass_on(torch.zeros(2), rank, world, world - 2)
+
+        def turn(x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            inbox = torch.zeros_like(x)
+            following = (rank + 1) % world
+            ops = [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.irecv, inbox, following)]
+            requests = dist.batch_isend_irecv(ops)
+            [request.wait() for request in requests]  # SPG110
+            return inbox
+        """,
+        "SPG110",
+    )
+
+
+def test_batches_that_meet() -> None:
+    """A ring, a line that tests its list, pairs, and lists that another function has made."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def turn(x, rank, world):
+            inbox = torch.zeros_like(x)
+            ops = [
+                dist.P2POp(dist.isend, x, (rank + 1) % world),
+                dist.P2POp(op=dist.irecv, tensor=inbox, peer=(rank - 1) % world),
+            ]
+            for request in dist.batch_isend_irecv(ops):
+                request.wait()
+
+        def pass_on(x, rank, world):
+            inbox = torch.zeros_like(x)
+            ops = []
+            if rank > 0:
+                ops.append(dist.P2POp(dist.irecv, inbox, rank - 1))
+            if rank < world - 1:
+                ops.append(dist.P2POp(dist.isend, x, rank + 1))
+            if len(ops) > 0:
+                requests = dist.batch_isend_irecv(ops)
+                for request in requests:
+                    request.wait()
+
+        def swap(x, rank):
+            inbox = torch.zeros_like(x)
+            peer = rank ^ 1
+            first = dist.P2POp(dist.isend if rank % 2 else dist.irecv, x if rank % 2 else inbox, peer)
+            for request in dist.batch_isend_irecv([first]):
+                request.wait()
+
+        def given(ops):
+            for request in dist.batch_isend_irecv(ops):
+                request.wait()
+
+        def main():
+            dist.init_process_group("gloo")
+            x, rank, world = torch.zeros(4), dist.get_rank(), dist.get_world_size()
+            for _ in range(3):
+                turn(x, rank, world)
+            pass_on(x, rank, world)
+            swap(x, rank)
+            dist.destroy_process_group()
+        """,
+        "SPG110",
+    )
