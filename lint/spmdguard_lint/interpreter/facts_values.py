@@ -143,5 +143,7 @@ def _random(
     seeded = frame.machine.seed_taints.get(library)
     if seeded is not None and next(iter(taint), None) is not None and any(t.kind == "random" for t in taint):
         taint = seeded
+    if any(t.kind == "rank" for t in taint):  # seeded by the rank: a number that each rank draws for itself
+        taint = taint | {Taint("random", place, text)}  # type: ignore[arg-type]
     taint = union(taint, *(a.taint for a in args))
     return symbol((name, place), taint)

@@ -114,8 +114,7 @@ def _sizes(step: Step, op: Op) -> Iterable[Finding]:
     if found is None:
         yield from _dtypes(step, op)
         return
-    certainty, value = found
-    what = "its length depends on this rank's own data" if certainty == "likely" else "its size differs"
+    certainty, value, what = found
     yield finding_at(
         RULE,
         op,

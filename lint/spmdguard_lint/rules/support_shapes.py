@@ -53,22 +53,43 @@ KEEPING = frozenset(
     | {"sigmoid", "relu", "tanh", "abs", "neg", "exp", "log"}
 )
 _MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
+_RESIZING = frozenset({"interpolate", "upsample", "resize", "center_crop"})
 _FILTERS = frozenset({"masked_select", "nonzero", "unique", "unique_consecutive", "argwhere"})
 _TESTS = frozenset({"<", "<=", ">", ">=", "==", "!=", "invert", "&", "|", "^"})
 _TESTING = frozenset({"bool", "isnan", "isfinite", "isinf", "eq", "ne", "gt", "lt", "ge", "le", "isin"})
 Dimensions = tuple[Any, ...]
 
 
-def unequal(op: Op, path: Path) -> tuple[Certainty, Value] | None:
-    """How sure it is that ranks hand tensors of other sizes to an operation, and the tensor."""
+def unequal(op: Op, path: Path) -> tuple[Certainty, Value, str] | None:
+    """How sure it is that ranks hand tensors of other sizes to an operation, the tensor, and why."""
     if op.name not in ALIKE:
         return None
     for value in op.tensors:
         if filtered(value) or (group_key(op) is None and cut_to_own_length(_shaped(value))):
-            return "likely", value
+            return "likely", value, "its length depends on this rank's own data"
         if rank_dependent(value) and _differ(value, path):
-            return "definite", value
+            return "definite", value, "its size differs"
+        if drawn(value):
+            return "likely", value, "each process draws its size for itself"
     return None
+
+
+def drawn(value: Value) -> bool:
+    """Whether a tensor's size is a random number of this process.
+
+    What a network makes of a tensor of another size is not known: a pooling layer gives one size to all.
+    """
+    value = _shaped(value)
+    if value.tag != "expr":
+        return False
+    name, operands = called(value.data[0]), value.data[1]
+    if name in _RESIZING:
+        sizes = operands[1:]
+    elif name in _MADE:
+        sizes = operands[:1] if name == "full" else operands
+    else:
+        return False
+    return any(t.kind == "random" and t.certainty != "possible" for size in sizes for t in size.taint)
 
 
 def filtered(value: Value) -> bool:

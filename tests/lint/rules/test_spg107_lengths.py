@@ -102,3 +102,47 @@ def test_lists_that_a_call_makes() -> None:
         """,
         "SPG107",
     )
+
+
+def test_sizes_that_each_process_draws() -> None:
+    """Rows kept by numbers of a generator that the rank has seeded, and sizes that each process draws."""
+    assert agree(
+        """
+        import random
+        import torch
+        import torch.distributed as dist
+        import torch.nn.functional as F
+
+        def detect(count, generator):
+            boxes = torch.rand(count, 4, generator=generator)
+            found = torch.cat([boxes, torch.rand(count, 1, generator=generator)], dim=1)
+            return found[found[:, 4] > 0.5]
+
+        def own(parts):
+            generator = torch.Generator().manual_seed(7 + dist.get_rank())
+            dist.all_gather(parts, detect(8, generator))  # SPG107
+
+        def shared(parts):
+            generator = torch.Generator().manual_seed(7)
+            dist.all_gather(parts, detect(8, generator))
+
+        def numbers(parts):
+            generator = torch.Generator().manual_seed(7 + dist.get_rank())
+            dist.all_gather(parts, torch.rand(8, 4, generator=generator).contiguous())
+
+        def resized(parts, images):
+            side = random.choice((24, 32, 40))
+            dist.all_gather(parts, F.interpolate(images, size=(side, side)).contiguous())  # SPG107
+            dist.all_gather(parts, torch.zeros(side, 3))  # SPG107
+
+        def resized_alike(parts, images):
+            draw = random.Random(7)
+            side = draw.choice((24, 32, 40))
+            dist.all_gather(parts, F.interpolate(images, size=(side, side)).contiguous())
+
+        def pooled(parts, images, net):
+            side = random.choice((24, 32, 40))
+            dist.all_gather(parts, net(F.interpolate(images, size=(side, side))).contiguous())
+        """,
+        "SPG107",
+    )
