@@ -126,3 +126,64 @@ def test_teardown_by_a_manager_that_a_return_resumes() -> None:
         """,
         "SPG602",
     )
+
+
+def test_memory_that_runs_out_without_exchange() -> None:
+    """A backward pass under ``no_sync`` may run out of memory on one rank; one that exchanges gradients may not."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def attempt(model, x, parts):
+            for piece in x.chunk(parts):
+                model(piece).sum().backward()
+
+        def agreed(net, x, parts):
+            model = DDP(net)
+            full = torch.zeros(1)
+            try:
+                with model.no_sync():
+                    attempt(model, x, parts)
+            except torch.cuda.OutOfMemoryError:
+                full.fill_(1)
+            dist.all_reduce(full)
+            return full.item()
+
+        def alone(net, x, parts):
+            model = DDP(net)
+            full = torch.zeros(1)
+            try:
+                attempt(model, x, parts)
+            except torch.cuda.OutOfMemoryError:  # SPG203
+                full.fill_(1)
+            dist.all_reduce(full)
+            return full.item()
+        """,
+        "SPG203",
+    )
+
+
+def test_pieces_as_many_as_asked_for() -> None:
+    """``x.chunk(n)`` has n pieces however long this rank's own batch is; ``x.split(n)`` has as many as there are."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def own():
+            generator = torch.Generator().manual_seed(dist.get_rank())
+            rows = int(torch.randint(10, 40, (), generator=generator))
+            return torch.randn(rows, 5, generator=generator)
+
+        def in_four():
+            for piece in own().chunk(4):
+                dist.all_reduce(piece.sum())
+
+        def of_four():
+            for piece in own().split(4):
+                dist.all_reduce(piece.sum())  # SPG401
+        """,
+        "SPG401",
+    )

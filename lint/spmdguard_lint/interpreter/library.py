@@ -47,7 +47,7 @@ from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
 from .restored import restored
-from .selection import KEEPS_LENGTH, PICKS, picked, picks
+from .selection import KEEPS_LENGTH, PICKS, in_pieces, picked, picks
 from .serialising import WRITERS, note_unwritable
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
@@ -112,7 +112,7 @@ def call_external(
     if everything and facts.agrees_by_name(qualname):
         return symbol((qualname, frame.place(node)))
     parts = [*wholes(frame, everything), *dtype_given(kwargs)]
-    made = equal_share(expression(f"call:{qualname}", parts), everything)
+    made = in_pieces(qualname, equal_share(expression(f"call:{qualname}", parts), everything), args[1:])
     if args and picks(qualname, len(args)):
         return picked(frame, made, args[-1] if qualname.endswith("masked_select") else args[0], node)
     return made
@@ -328,6 +328,7 @@ def call_unknown_method(
         result = retaint(result, receiver.taint, receiver.trip)
     elif name in KEEPS_LENGTH and receiver.trip:
         result = retaint(result, result.taint, receiver.trip)
+    result = in_pieces(name, result, args)
     if name in PICKS:
         result = picked(frame, result, args[0] if name == "masked_select" and args else receiver, node)
     if name in _TEXT:

@@ -19,6 +19,7 @@ _TESTS = frozenset(
     f"call:{name}" for name in ("isfinite", "isnan", "isinf", "bool", "eq", "ne", "gt", "ge", "lt", "le")
 )
 PICKS = frozenset({"nonzero", "unique", "unique_consecutive", "masked_select", "argwhere", "flatnonzero"})
+_PIECES = frozenset({"chunk", "tensor_split", "array_split"})
 _ROOTS = ("torch.", "numpy.")
 KEEPS_LENGTH = frozenset(
     {"flatten", "ravel", "tolist", "squeeze", "contiguous", "detach", "clone", "numpy"}
@@ -53,6 +54,13 @@ def picked(frame: Frame, selection: Value, by: Value, node: ast.AST) -> Value:
         own = frozenset({Taint("data", frame.place(node), _WHY, "likely")})
     trip = union(selection.trip or NO_TAINT, why, own)
     return retaint(selection, union(selection.taint, own), trip) if trip else selection
+
+
+def in_pieces(name: str, made: Value, args: list[Value]) -> Value:
+    """What a call makes; of those that cut into ``args[0]`` pieces there are as many as asked for, however long."""
+    if not args or name.rpartition(".")[2] not in _PIECES:
+        return made
+    return retaint(made, made.taint, args[0].taint)
 
 
 def _is_given(value: Value) -> bool:

@@ -11,7 +11,21 @@ from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .judged import Candidate, Divergence, variance
-from .nodes import Branch, Call, Event, Fallible, Handler, Jump, Loop, Op, Tree, Try, every_node
+from .nodes import (
+    Branch,
+    Call,
+    Event,
+    Fallible,
+    Handler,
+    Jump,
+    Loop,
+    Node,
+    Op,
+    Region,
+    Tree,
+    Try,
+    every_node,
+)
 from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round
 from .terms import ABORT, Reader, Terms
 
@@ -188,8 +202,13 @@ def _ends_midway(nodes: Tree, reader: Reader) -> bool:
                 if again or node.name == "backward":
                     return True
                 found.append(node)
-            stack.extend((child, again or isinstance(node, Loop)) for child in node.subtrees())
+            if not _without_exchange(node):
+                stack.extend((child, again or isinstance(node, Loop)) for child in node.subtrees())
     return len(found) > 1
+
+
+def _without_exchange(node: Node) -> bool:
+    return isinstance(node, Region) and node.kind == "no-sync"
 
 
 def _last_jump(nodes: Tree) -> Jump | None:
@@ -199,13 +218,19 @@ def _last_jump(nodes: Tree) -> Jump | None:
     return None
 
 
-def _hard_op(nodes: Tree, reader: Reader) -> Op | None:
-    """An operation that an exception of the body can skip; a mere DDP forward is none."""
+def _hard_op(nodes: Tree, reader: Reader, *, alone: bool = False) -> Op | None:
+    """An operation that an exception of the body can skip; a mere DDP forward is none.
+
+    Neither is a backward pass without exchange; ``alone`` says that it is one.
+    """
     for node in nodes:
-        if isinstance(node, Op) and reader.counts(node) and not (node.implicit and "forward" in node.name):
-            return node
+        if isinstance(node, Op) and reader.counts(node):
+            skipped = alone if node.name == "backward" else node.implicit and "forward" in node.name
+            if not skipped:
+                return node
+        within = alone or _without_exchange(node)
         for child in node.subtrees():
-            found = _hard_op(child, reader)
+            found = _hard_op(child, reader, alone=within)
             if found is not None:
                 return found
     return None
