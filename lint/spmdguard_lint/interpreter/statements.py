@@ -15,8 +15,8 @@ from .comparisons import existence
 from .contents import whole
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
-from .partly import note_partly_bound
 from .lazily import evaluate_lazily
+from .partly import note_partly_bound
 from .state import State, join
 
 

@@ -65,7 +65,7 @@ def _raises(candidate: Candidate, quiet: Reader) -> bool:
 
     What is skipped by an exception between two halves that belong together is another finding.
     """
-    return any("raise" in quiet.ways_out(arm) for arm in subtrees(candidate.node))
+    return any("raise" in quiet.ways_out(arm) for arm in candidate.node.subtrees())
 
 
 def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: _Question) -> bool:
