@@ -41,8 +41,8 @@ from .iterating import (
     same_length,
 )
 from .kinds import BY_CONTENT, is_subclass, structural
-from .lengths import UNEVEN
 from .lazily import consumed
+from .lengths import UNEVEN
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
