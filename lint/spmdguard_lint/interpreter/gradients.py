@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name
+from ..names.emptiness import asked_for_emptiness
 from ..values.value import NO_TAINT, NONE, Taint, Taints, Value
 from .frame import Frame
 
@@ -41,7 +42,9 @@ def _skipped(frame: Frame) -> Taints:
         if forward is None or forward.self_name is None or not cls.is_module:
             continue
         for node in ast.walk(forward.node):
-            if isinstance(node, (ast.If, ast.IfExp)) and _asks(node.test) and _skips(node, forward.self_name):
+            if not isinstance(node, (ast.If, ast.IfExp)) or not _skips(node, forward.self_name):
+                continue
+            if _asks(node.test) or _asks_for_input(node.test, forward.node):
                 from .expressions import text_of
 
                 text = f"`{text_of(node.test)}`, which decides whether a module takes part"
@@ -54,6 +57,12 @@ def _asks(test: ast.expr) -> bool:
     calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
     names = {called_name(call) for call in calls}
     return bool(names & (_CONTENTS | _CHANCE))
+
+
+def _asks_for_input(test: ast.expr, forward: ast.AST) -> bool:
+    """Whether a test asks if there is anything in an argument of the forward method."""
+    arguments = {argument.arg for argument in getattr(getattr(forward, "args", None), "args", [])}
+    return any(isinstance(one, ast.Name) and one.id in arguments for one in asked_for_emptiness(test))
 
 
 def _skips(node: ast.If | ast.IfExp, self_name: str) -> bool:

@@ -63,8 +63,9 @@ def build():
 or tell DDP: `find_unused_parameters=True`. With ZeRO-3, name the class to `set_z3_leaf_modules`.
 
 ## Known limits
-Looked at where class and wrapper stand in one file. Conditions on a derived tensor's values count;
-conditions on configuration, shapes and the presence of an argument do not. A file that sets
+Looked at where class and wrapper stand in one file, with the methods of the class that `forward` calls. Conditions on a
+derived tensor's values and on whether there is anything in it count; conditions on configuration, other shapes and the
+presence of an argument do not. A file that sets
 `find_unused_parameters=True` or names the class to `set_z3_leaf_modules` is left alone.
 
 ## Fix safety
@@ -86,7 +87,7 @@ from typing import TYPE_CHECKING
 from ..facts import lookup
 from ..model import Finding
 from ..names.chunks import without_docstrings
-from ..names.dotted import dotted_name
+from ..names.dotted import called_name, dotted_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
 from ..traces.nodes import Event, every_node
 from ..values.value import place_of
@@ -97,11 +98,13 @@ from .support_trees import finding_at
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..names.classes import ClassInfo
+    from ..names.functions import FunctionInfo
     from ..names.modules import Module
 
 RULE = rule(code="SPG310", name="rank-varying-module-use", severity="warning", status="stable", page=__doc__)
 HELP = "let the submodule run on every rank, on an empty input or with a zero factor"
 _CALLED = re.compile(r"(?<![\w.])(?!self\.)[A-Za-z_][\w.]*(?=\()")
+_INFERRING = re.compile(r"infer|predict|generat|decod|sampl|eval|test|post|no_grad")
 _BUILDERS = ("nn.", "torch.nn.")
 
 
@@ -144,11 +147,31 @@ def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
     submodules = frozenset(_submodules(cls))
     if not submodules or _is_leaf(module, cls.name):
         return
-    for skip in skips(forward.node, submodules):
+    for skip in skips(forward.node, submodules, _helpers(cls, forward)):
         condition = ast.unparse(skip.condition)
         parts = ", ".join(f"`{name}`" for name in skip.missing[:3])
         message = f"{parts} takes part only on ranks where the data lets it: `{condition[:80]}` decides"
         yield finding_at(RULE, _event(module, skip), message, HELP)
+
+
+def _helpers(cls: ClassInfo, forward: FunctionInfo) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The methods of a class that its forward method calls, one after another, but for those of inference."""
+    found, open_ends = {forward.name}, [forward]
+    while open_ends:
+        method = open_ends.pop(0)
+        for node in ast.walk(method.node):
+            if (
+                not isinstance(node, ast.Call)
+                or dotted_name(node.func) != f"{method.self_name}.{called_name(node)}"
+            ):
+                continue
+            called = cls.methods.get(called_name(node))
+            if called is None or called.name in found or called.decorators or _INFERRING.search(called.name):
+                continue
+            found.add(called.name)
+            if isinstance(called.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                open_ends.append(called)
+                yield called.node
 
 
 def _event(module: Module, skip: Skip) -> Event:

@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..names.dotted import called_name
+from ..names.emptiness import asked_for_rows
 
 _CONTENT = frozenset(
     {"numel", "any", "all", "sum", "item", "nonzero", "count_nonzero", "tolist", "max", "min"}
 )
+_MEASURING = frozenset({"len", "max", "min", "sum", "any", "all"})
 _SELECTING = frozenset({"nonzero", "where", "masked_select", "argwhere", "unique", "index_select"})
 _MASKS = (ast.Name, ast.Compare, ast.UnaryOp)
 _DRAWS = ("random.", "torch.rand", "np.random.", "numpy.random.")
@@ -30,12 +32,22 @@ class Skip(NamedTuple):
     missing: tuple[str, ...]
 
 
-def skips(forward: ast.FunctionDef | ast.AsyncFunctionDef, submodules: frozenset[str]) -> Iterator[Skip]:
-    """Every branch of a forward method that asks for content and decides which submodules take part."""
-    receiver = forward.args.args[0].arg if forward.args.args else "self"
-    reader = _Reader(receiver, submodules)
-    reader.read_names(forward)
-    yield from _block(forward.body, (), reader, _always(forward.body, reader))
+def skips(
+    forward: ast.FunctionDef | ast.AsyncFunctionDef,
+    submodules: frozenset[str],
+    helpers: Iterable[ast.FunctionDef | ast.AsyncFunctionDef] = (),
+) -> Iterator[Skip]:
+    """Every branch of a forward method that asks for content and decides which submodules take part.
+
+    ``helpers`` are the methods that it calls, which are read alike; what the forward method uses anyway is not missing.
+    """
+    anyway: frozenset[str] = frozenset()
+    for method in (forward, *helpers):
+        receiver = method.args.args[0].arg if method.args.args else "self"
+        reader = _Reader(receiver, submodules)
+        reader.read_names(method)
+        anyway |= _always(method.body, reader) if method is forward else frozenset()
+        yield from _block(method.body, (), reader, _always(method.body, reader) | anyway)
 
 
 def _always(body: list[ast.stmt], reader: _Reader) -> frozenset[str]:
@@ -139,7 +151,7 @@ class _Reader:
             self.drawn.update(bound)
         if mentioned & self.derived or self.used([value]):
             self.derived.update(bound)
-            if self._selects(value) or mentioned & self.selected:
+            if self._selects(value) or self._measures_items(value) or mentioned & self.selected:
                 self.selected.update(bound)
 
     def _draws(self, value: ast.AST) -> bool:
@@ -159,8 +171,25 @@ class _Reader:
                 return True
         return False
 
+    def _measures_items(self, value: ast.AST) -> bool:
+        """``[len(t) for t in targets]``: how much there is in each item of an argument."""
+        for node in ast.walk(value):
+            if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+                source, made = node.generators[0], [node.elt, *node.generators[0].ifs]
+                items = set(_names([source.target])) if set(_names([source.iter])) & self.derived else set()
+                calls = (inner for one in made for inner in ast.walk(one) if isinstance(inner, ast.Call))
+                if any(
+                    called_name(call) in ("len", "numel") and set(_names([call])) & items for call in calls
+                ):
+                    return True
+        return False
+
     def asks_content(self, test: ast.expr) -> bool:
         if set(_names([test])) & self.drawn or self._draws(test):
+            return True
+        if self._measures_items(test) or any(
+            set(_names([one])) & self.derived for one in asked_for_rows(test)
+        ):
             return True
         for node in ast.walk(test):
             if isinstance(node, ast.Call):
@@ -168,7 +197,7 @@ class _Reader:
                     subject: list[ast.AST] = [node.func.value, *node.args]
                     if set(_names(subject)) & self.derived:
                         return True
-                if getattr(node.func, "id", "") == "len" and set(_names(node.args)) & self.selected:
+                if getattr(node.func, "id", "") in _MEASURING and set(_names(node.args)) & self.selected:
                     return True
                 if getattr(node.func, "attr", "") == "size" and set(_names([node.func])) & self.selected:
                     return True

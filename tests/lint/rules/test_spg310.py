@@ -124,3 +124,131 @@ def test_told_wrappers_are_silent() -> None:
     told = "\n        def build(module):\n            return DDP(module, find_unused_parameters=True)\n"
     assert agree(HEAD + module + told, "SPG310")
     assert agree(HEAD + module, "SPG310")
+
+
+def test_nothing_in_the_input() -> None:
+    """Rows and items that a rank may have none of: asked in forward itself, and in a method that it calls."""
+    assert agree(
+        HEAD
+        + """
+        class Expert(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = nn.Linear(4, 8)
+
+            def forward(self, tokens):
+                if tokens.shape[0] == 0:
+                    return tokens  # SPG310
+                return self.up(tokens)
+
+        class Boxes(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trunk = nn.Linear(4, 4)
+                self.label = nn.Embedding(5, 4)
+
+            def noisy(self, targets):
+                counts = [len(t) for t in targets]
+                if max(counts) == 0:
+                    return None  # SPG310
+                return self.label(torch.cat(targets))
+
+            def forward(self, x, targets):
+                extra = self.noisy(targets)
+                out = self.trunk(x)
+                return out if extra is None else out + extra.sum()
+
+        class Masks(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trunk = nn.Linear(4, 4)
+                self.mask = nn.Linear(4, 1)
+
+            def forward(self, x, targets):
+                out = self.trunk(x)
+                if any(len(t) > 0 for t in targets):
+                    out = out + self.mask(out)  # SPG310
+                return out
+
+        def build(module):
+            return DDP(module)
+        """,
+        "SPG310",
+    )
+
+
+def test_something_for_every_rank() -> None:
+    """A part that runs anyway, helpers of inference, sizes of the configuration, and lists that no argument fills."""
+    assert agree(
+        HEAD
+        + """
+        class Model(nn.Module):
+            def __init__(self, extras):
+                super().__init__()
+                self.trunk = nn.Linear(4, 4)
+                self.label = nn.Embedding(5, 4)
+                self.extras = nn.ModuleList(extras)
+
+            def noisy(self, targets):
+                counts = [len(t) for t in targets]
+                if max(counts) == 0:
+                    return self.label(torch.zeros(1, dtype=torch.long)) * 0
+                return self.label(torch.cat(targets))
+
+            def predict(self, x):
+                if x.shape[0] == 0:
+                    return x
+                return self.label(x)
+
+            def shaped(self, x):
+                if x.shape[1] == 3:
+                    x = x + self.extras[0](x)
+                return x
+
+            def forward(self, x, targets=None):
+                if targets is None:
+                    return self.predict(x)
+                if len(self.extras) == 0:
+                    return self.trunk(x)
+                if x.shape[0] == 0:
+                    x = x.new_zeros(1, 4)
+                return self.shaped(self.trunk(x)) + self.noisy(targets)
+
+        def build(module):
+            return DDP(module)
+        """,
+        "SPG310",
+    )
+
+
+def test_gradients_that_one_rank_lacks() -> None:
+    """A reduction of each gradient that there is, beside a module that is left out where a rank has no rows."""
+    for asked, mark in (
+        ("tokens.shape[0] == 0", "  # SPG305"),
+        ("len(tokens) == 0", "  # SPG305"),
+        ("not tokens.size(0)", "  # SPG305"),
+        ("tokens.shape[1] == 3", ""),
+        ("len(self.blocks) == 0", ""),
+    ):
+        assert agree(
+            f"""
+            import torch.distributed as dist
+            from torch import nn
+
+            class Expert(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.blocks = nn.Linear(4, 4)
+
+                def forward(self, tokens):
+                    if {asked}:
+                        return tokens
+                    return self.blocks(tokens)
+
+            def finish(module):
+                for p in module.parameters():
+                    if p.grad is not None:
+                        dist.all_reduce(p.grad){mark}
+            """,
+            "SPG305",
+        )
