@@ -17,6 +17,7 @@ from ..values.value import NO_TAINT, Taints, Value, alternatives, choice, join_t
 Fields = dict[str, Value]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
+_GROUP = "torch.distributed.ProcessGroup"
 VERSION = "version"
 CELL = "cell"  # a variable that other functions than its own assign: a global one, or one of a closure
 MADE = symbol("made")  # the version of a container that nothing has changed
@@ -78,10 +79,27 @@ def join(
             merged = retaint(merged, union(merged.taint, extra), merged.trip)
         return merged
 
-    return State(
+    joined = State(
         _merge_names(first.variables, second.variables, merge),
         _merge_heaps(first.heap, second.heap, merge, condition.taint),
     )
+    if condition.taint:
+        _groups_of_one_arm(joined, first, second, condition.taint)
+    return joined
+
+
+def _groups_of_one_arm(joined: State, first: State, second: State, why: Taints) -> None:
+    """Process groups that one arm alone has given a name: which one a rank holds, the condition has decided."""
+    places = [(joined.variables, first.variables, second.variables)]
+    for object_id, fields in differing(first.heap, second.heap):
+        one = first.heap.get(object_id)
+        if one is not None:
+            places.append((joined.heap[object_id], one, fields))
+    for merged, one, other in places:
+        for name in one.keys() ^ other.keys():
+            value = merged[name]
+            if value.tag == "extobj" and value.data[0] == _GROUP:
+                merged[name] = retaint(value, union(value.taint, why), value.trip)
 
 
 def _merge_names(

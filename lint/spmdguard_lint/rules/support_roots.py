@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from ..facts import lookup as facts
+from ..traces.files import parts_of
 from ..traces.nodes import Branch
-from ..values.evaluate import rank_dependent
+from ..values.evaluate import Valuation, evaluate, rank_dependent
 from ..values.value import Value, alternatives
-from .support_trees import Path
+from .support_trees import Path, members_of
 
 _SUBGROUPS = "torch.distributed.new_subgroups"
 
 
 def one_for_all_groups(root: Value, group: Value, path: Path) -> bool:
     """Whether ranks of different groups all come to a call with the same number as root."""
-    if root.tag != "const" or not isinstance(root.data[0], int):
+    if not isinstance(root_of_all(root), int):
         return False
     if any(isinstance(node, Branch) and rank_dependent(node.condition) for node, _ in path):
         return False
-    return any(t.kind in ("rank", "local-rank") for t in group.taint) or any(map(_own, alternatives(group)))
+    by_rank = any(t.kind in ("rank", "local-rank") for t in group.taint) and not _is_one(group)
+    return by_rank or any(map(_own, alternatives(group)))
+
+
+def _is_one(group: Value) -> bool:
+    """Whether the members are the same whoever asks: ranks differ in whether they hold the group at all."""
+    known = {members_of(group, Valuation(rank, 4, 2)) for rank in range(4)}
+    return None not in known and len(known) == 1
+
+
+def root_of_all(root: Value) -> object:
+    """The number that all ranks of a world name, where it is written down or computed from the world size alone."""
+    if root.taint or not all(part.tag in ("const", "world", "expr") for part in parts_of(root)):
+        return None
+    return evaluate(root, Valuation(0, 4, 2))
 
 
 def _own(group: Value) -> bool:
