@@ -34,7 +34,9 @@ def main():
 ```
 
 ## Known limits
-The order is judged inside one block of statements. Variables set by a shell or a launcher are not seen.
+The order is judged inside one block of statements, with the functions of the same file that it calls and, for the
+variables that the group itself reads (`TORCH_NCCL_...`), the blocks inside. Variables set by a shell or a launcher are
+not seen.
 
 ## Fix safety
 Safe for a renamed variable: the same value under the new name. A variable that is set too late has no fix.
@@ -46,7 +48,7 @@ Safe for a renamed variable: the same value under the new name. A variable that 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
@@ -92,6 +94,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _in_module(module: Module) -> Iterator[Finding]:
+    functions = {function.name: function.node for function in module.all_functions}
     for node in ast.walk(module.tree):
         for name, where in _set_here(node):
             if name in RENAMED:
@@ -103,17 +106,19 @@ def _in_module(module: Module) -> Iterator[Finding]:
                 )
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             if isinstance(block, list):
-                yield from _behind_init(module, block)
+                yield from _behind_init(module, block, functions)
 
 
-def _behind_init(module: Module, block: list[ast.stmt]) -> Iterator[Finding]:
+def _behind_init(
+    module: Module, block: list[ast.stmt], functions: Mapping[str, ast.AST]
+) -> Iterator[Finding]:
     """Variables set by statements of a block that stand behind its init call."""
     made = bound = False
     for statement in block:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         if made:
-            for name, where in _set_here(statement):
+            for name, where in (*_set_here(statement), *_set_inside(statement, functions)):
                 if name in _READ_AT_INIT or name.startswith(_PREFIXES):
                     message = f"`{name}` is set after `init_process_group`, which has read it already"
                     yield _finding(module, where, message, "set it before the process group is made")
@@ -122,17 +127,45 @@ def _behind_init(module: Module, block: list[ast.stmt]) -> Iterator[Finding]:
                 if name in _READ_BY_CUDA:
                     message = f"`{name}` is set after CUDA was asked for its devices, and has no effect"
                     yield _finding(module, where, message, "bind the device with `torch.cuda.set_device`")
-        bound = bound or (isinstance(statement, (ast.Expr, ast.Assign)) and _asks_cuda(statement))
-        made = made or (isinstance(statement, (ast.Expr, ast.Assign)) and _makes_group(statement))
+        plain = isinstance(statement, (ast.Expr, ast.Assign))
+        bound = bound or (plain and _asks_cuda(statement))
+        made = (made or (plain and _makes_group(statement, functions))) and not _ends_group(statement)
 
 
-def _makes_group(statement: ast.stmt) -> bool:
+def _set_inside(statement: ast.stmt, functions: Mapping[str, ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """Variables that the group reads for itself, set in a block of a statement or in a function that it calls."""
+    if _makes_group(statement, functions):
+        return  # what makes a group of its own may set them before
+    for node in _with_called(statement, functions):
+        for name, where in _set_here(node):
+            if node is not statement and name.startswith("TORCH_NCCL_"):
+                yield name, where
+
+
+def _with_called(statement: ast.stmt, functions: Mapping[str, ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of a statement and of the functions of the file that it calls."""
     for node in ast.walk(statement):
-        if isinstance(node, ast.Call):
-            name = called_name(node)
-            if name == "init_process_group":
-                return True
-    return False
+        yield node
+        called = functions.get(called_name(node)) if _is_own_call(node) else None
+        if called is not None:
+            yield from ast.walk(called)
+
+
+def _is_own_call(node: ast.AST) -> bool:
+    """``name(...)`` and ``self.name(...)``."""
+    if not isinstance(node, ast.Call):
+        return False
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+    return isinstance(owner, ast.Name) and (owner is node.func or owner.id in ("self", "cls"))
+
+
+def _makes_group(statement: ast.stmt, functions: Mapping[str, ast.AST]) -> bool:
+    return any(called_name(node) == "init_process_group" for node in _with_called(statement, functions))
+
+
+def _ends_group(statement: ast.stmt) -> bool:
+    """Whether the next group may be made anew."""
+    return any(called_name(node) == "destroy_process_group" for node in ast.walk(statement))
 
 
 def _asks_cuda(statement: ast.stmt) -> bool:

@@ -64,8 +64,8 @@ def test_in_time() -> None:
     )
 
 
-def test_miss_other_block() -> None:
-    """Known miss: a variable set behind the init call in another function."""
+def test_behind_a_function_that_makes_the_group() -> None:
+    """The group is made in a function of the file, or the variable is set in one, or in a block."""
     assert agree(
         """
         import os
@@ -78,7 +78,76 @@ def test_miss_other_block() -> None:
 
         def main():
             start()
+            os.environ["MASTER_PORT"] = "29501"  # SPG704
+
+        def strict():
+            os.environ["TORCH_NCCL_BLOCKING_WAIT"] = "1"  # SPG704
+
+        def blocked(wait):
+            dist.init_process_group("nccl")
+            if wait:
+                os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")  # SPG704
+                strict()
+
+        class Runtime:
+            def __init__(self):
+                start()
+                self.tighten()
+
+            def tighten(self):
+                os.environ["TORCH_NCCL_DESYNC_DEBUG"] = "1"  # SPG704
+        """,
+        "SPG704",
+    )
+
+
+def test_set_for_another_group_or_process() -> None:
+    """A function that sets first, a group that is made anew, and what a child process reads."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+
+        def start(wait):
+            if wait:
+                os.environ["TORCH_NCCL_BLOCKING_WAIT"] = "1"
+            dist.init_process_group("nccl")
+
+        def main():
+            start(True)
+            dist.barrier()
+
+        def anew():
+            dist.init_process_group("nccl")
+            dist.destroy_process_group()
+            os.environ["MASTER_PORT"] = "29502"
+            dist.init_process_group("nccl")
+
+        def child(engine):
+            dist.init_process_group("nccl")
+            if engine is None:
+                os.environ["MASTER_PORT"] = "29503"
+        """,
+        "SPG704",
+    )
+
+
+def test_miss_other_file() -> None:
+    """Known miss: a variable set behind a function of another file that makes the group."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+        from setup import start
+
+        def main():
+            start()
             os.environ["MASTER_PORT"] = "29501"
+            dist.barrier()
         """,
         "SPG704",
     )
