@@ -30,11 +30,12 @@ def left_at_the_end(tree: Tree) -> Iterator[tuple[Step, Op]]:
         elif isinstance(node, Op) and node.name == "destroy_process_group":
             yield last
             last = None
-        elif _asks(node):
+        elif asks(node):
             last = None
 
 
-def _asks(node: Node) -> bool:
+def asks(node: Node) -> bool:
+    """Whether a step asks for what is under way."""
     if isinstance(node, Event) and node.name in ("wait", "thread-join"):
         return True
     if isinstance(node, (Call, Fallible, Event)):

@@ -68,3 +68,85 @@ def test_local_work_and_own_groups_are_silent() -> None:
         """,
         *THREADS,
     )
+
+
+SAVES = """
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import async_save
+"""
+
+
+def test_beside_the_thread_of_a_save() -> None:
+    """A barrier, or a collective of objects, while a save on the default group is under way."""
+    assert agree(
+        SAVES
+        + """
+class Manager:
+    def __init__(self):
+        self.pending = None
+
+    def save(self, state, step):
+        if self.pending is not None:
+            self.pending.result()
+        self.pending = dcp.async_save(state, checkpoint_id=f"step_{step}")
+        dist.barrier()  # SPG108
+
+def train(state, steps):
+    manager = Manager()
+    for step in range(steps):
+        manager.save(state, step)
+
+def told(state, names):
+    future = async_save(state, checkpoint_id="last")
+    dist.broadcast_object_list(names, src=0)  # SPG108
+    future.result()
+""",
+        "SPG108",
+    )
+
+
+def test_a_group_or_a_moment_of_its_own() -> None:
+    """A group for the save, a process for it, a wait before the barrier, tensors, the next round."""
+    assert agree(
+        SAVES
+        + """
+def grouped(state, group):
+    future = async_save(state, checkpoint_id="last", process_group=group)
+    dist.barrier()
+    future.result()
+
+def apart(state, kind):
+    future = async_save(state, checkpoint_id="last", async_checkpointer_type=kind)
+    dist.barrier()
+    future.result()
+
+def waited(state):
+    async_save(state, checkpoint_id="last").result()
+    dist.barrier()
+
+def tensors(state, loss):
+    future = async_save(state, checkpoint_id="last")
+    dist.all_reduce(loss)
+    future.result()
+
+def rounds(state, steps):
+    future = None
+    for step in range(steps):
+        if future is not None:
+            future.result()
+        dist.barrier()
+        future = async_save(state, checkpoint_id="last")
+    if future is not None:
+        future.result()
+
+def helper(future):
+    future.result()
+
+def waits_in_a_function(state):
+    future = async_save(state, checkpoint_id="last")
+    helper(future)
+    dist.barrier()
+""",
+        "SPG108",
+    )
