@@ -12,6 +12,7 @@ from .flags import set_flag, set_variable
 from .frame import Frame
 from .inflight import used
 from .state import CELL
+from .widths import width
 
 
 def assign(frame: Frame, target: ast.AST, value: Value, *, weak: bool = True) -> None:
@@ -155,7 +156,8 @@ def _part(frame: Frame, value: Value, position: int, target: ast.AST) -> Value:
         return element_of(frame, value, target)
     if value.tag == "extobj":
         return symbol(("part", value.key, position), value.taint)
-    return expression("getitem", (value, constant(position)))
+    index = constant(position)
+    return width(expression("getitem", (value, index)), value, index)
 
 
 def augmented(frame: Frame, node: ast.AugAssign) -> None:

@@ -28,6 +28,7 @@ from .frame import Frame
 from .protocols import special
 from .restored import restored
 from .selection import distinct, is_mask, picked, picks, placed
+from .widths import width
 
 REST = "*"
 _QUESTIONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in", "not", "and", "or"})
@@ -195,7 +196,7 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
         return picked(frame, item, index, node)
     if is_const(index) and receiver.tag == "expr" and receiver.trip and picks(receiver.data[0][5:], 1):
         return retaint(item, item.taint, receiver.trip)  # the indices along one dimension
-    return restored(item, receiver, index)
+    return restored(width(item, receiver, index), receiver, index)
 
 
 def container_item(frame: Frame, receiver: Value, index: Value) -> Value:

@@ -49,6 +49,7 @@ from .protocols import special
 from .restored import restored
 from .selection import KEEPS_LENGTH, PICKS, in_pieces, picked, picks
 from .serialising import WRITERS, note_unwritable
+from .widths import width
 
 _PASS_THROUGH = frozenset({"int", "float", "bool", "str", "abs", "round", "repr"})
 _SAME_LENGTH = frozenset({"list", "tuple", "iter", "reversed", "sorted", "enumerate", "zip", "map"})
@@ -337,6 +338,8 @@ def call_unknown_method(
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in BY_CONTENT))
     if name in ("size", "numel", "nelement"):
         result = retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
+    if name == "size" and len(args) == 1:
+        result = width(result, result, args[0])
     if name == "get" and args:
         result = restored(result, receiver, args[0])
     if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ..facts import lookup as facts
 from ..traces.catching import catches
 from ..traces.nodes import Branch, Call, Handler, Jump, Node, Op, Region, Try, Yielded
-from ..values.value import NONE, TRUE, Value, is_const, is_split, negate, symbol
+from ..values.value import NONE, TRUE, Taints, Value, is_const, is_split, negate, symbol, union
 from .assignment import assign
 from .comparisons import simplify_condition
 from .exits import Exits
@@ -20,6 +21,8 @@ from .statements import execute_block
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
+
+_MAX_YIELDS = 4  # of one context manager, each of which runs the block once more
 
 
 def execute_with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
@@ -84,7 +87,7 @@ def _either_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable
 
 
 def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
-    """``@contextmanager``: the body runs where the generator yields."""
+    """``@contextmanager``: the body runs where the generator yields, in each arm that does."""
     from .following import hide
     from .machine import BudgetExceeded, FollowExceeded, return_value
     from .parameters import bind_arguments
@@ -99,12 +102,13 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
     inner.caller = frame
     bind_arguments(inner, info, receiver, list(args), dict(kwargs), False)
     variables = frame.live.variables
-    ran: list[bool] = []
+    ran: set[int] = set()
+    ends: list[tuple[State | None, Taints]] = []
 
     def at_yield(running: Frame, value: Value, where: ast.AST) -> Value:
-        if ran:
+        if id(where) in ran or len(ran) >= _MAX_YIELDS:
             return NONE
-        ran.append(True)
+        ran.add(id(where))
         frame.state = State(variables, running.live.heap)
         machine.stack.remove(info)
         watch = Watch(frame.live.copy(), len(frame.path))
@@ -116,6 +120,7 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
             machine.stack.append(info)
             frame.watchers.pop()
         running.out.append(Yielded(frame.place(node), nodes, "with"))
+        ends.append((frame.state, running.path_taint()))
         if frame.state is not None:
             running.state = State(running.live.variables, frame.state.heap)
         if running.watchers:
@@ -141,6 +146,9 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
     finally:
         machine.stack.pop()
     _, state = return_value(inner, inner.place(info.node))
+    if len(ends) > 1:
+        chosen = symbol(("entered", frame.place(node)), union(*(taint for _, taint in ends)))
+        frame.state = reduce(lambda first, second: join(first, second, chosen), [end for end, _ in ends])
     if frame.state is not None and state is not None:
         frame.state = State(frame.state.variables, state.heap)
     if nodes:

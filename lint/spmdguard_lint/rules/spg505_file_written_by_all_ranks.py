@@ -57,7 +57,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import Access, appends, chain, components, in_open_file, inside, shared
+from ..traces.files import Access, appends, chain, components, in_open_file, inside, polls, shared
 from ..traces.nodes import Branch, Call, Op, Region, Try
 from ..traces.where import calls_of
 from ..values.value import Value
@@ -134,7 +134,12 @@ def alone(access: Access) -> bool:
             return False
         if isinstance(w.node, Try) and w.part == "body" and w.node.handlers:
             return False
-    return True
+    return not (polls(access.where) and in_turns(access))
+
+
+def in_turns(access: Access) -> bool:
+    """Whether some ranks come to an access before a barrier and others behind it."""
+    return len({frozenset(phases) for phases in access.phases.values()}) > 1
 
 
 def _shared_changes(root: Root) -> Iterator[Finding]:

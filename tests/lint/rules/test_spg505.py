@@ -267,3 +267,43 @@ def test_folders_made_with_care() -> None:
         """,
         "SPG505",
     )
+
+
+def test_who_comes_later_finds_the_file() -> None:
+    """A file that the first ranks make and the others find behind a barrier; without the order all may write."""
+    assert agree(
+        """
+        import os
+        from contextlib import contextmanager
+        import lightning as L
+        import torch
+        import torch.distributed as dist
+
+        @contextmanager
+        def main_goes_first():
+            if dist.get_rank() != 0:
+                dist.barrier()
+            yield
+            if dist.get_rank() == 0:
+                dist.barrier()
+
+        def own_manager(x):
+            with main_goes_first():
+                if not os.path.exists("cache.pt"):
+                    torch.save(x, "cache.pt")
+            return torch.load("cache.pt")
+
+        def of_fabric(x):
+            fabric = L.Fabric()
+            with fabric.rank_zero_first():
+                if not os.path.exists("cache.pt"):
+                    torch.save(x, "cache.pt")
+            fabric.barrier()
+
+        def all_at_once(x):
+            if not os.path.exists("cache.pt"):
+                torch.save(x, "cache.pt")  # SPG505
+            dist.barrier()
+        """,
+        "SPG505",
+    )
