@@ -218,3 +218,83 @@ def test_shares_of_empty_and_ranked_sequences() -> None:
         """,
         "SPG309",
     )
+
+
+def test_shares_of_a_listing() -> None:
+    """Names in a folder, of which a rank takes every so many or a piece, in the order of this machine."""
+    assert agree(
+        """
+        import glob
+        import os
+        from pathlib import Path
+
+        import torch.distributed as dist
+
+        def direct(folder):
+            files = os.listdir(folder)
+            return files[dist.get_rank() :: dist.get_world_size()]  # SPG309
+
+        def chosen(folder):
+            files = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
+            return files[dist.get_rank() :: dist.get_world_size()]  # SPG309
+
+        def pieces(folder):
+            files = [str(path) for path in Path(folder).rglob("*.bin")]
+            share = len(files) // dist.get_world_size()
+            rank = dist.get_rank()
+            return files[rank * share : (rank + 1) * share]  # SPG309
+
+        def counted(folder, work):
+            world, rank = dist.get_world_size(), dist.get_rank()
+            for i, path in enumerate(glob.glob(folder + "/*")):  # SPG309
+                if i % world != rank:
+                    continue
+                work(path)
+        """,
+        "SPG309",
+    )
+
+
+def test_listings_that_are_the_same() -> None:
+    """Sorted listings, one that rank 0 made for all, lists from elsewhere, and a share among ranks of one machine."""
+    assert agree(
+        """
+        import glob
+        import os
+
+        import torch.distributed as dist
+
+        def at_once(folder):
+            files = sorted(glob.glob(folder + "/*"))
+            return files[dist.get_rank() :: dist.get_world_size()]
+
+        def in_place(folder):
+            files = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
+            files.sort()
+            return files[dist.get_rank() :: dist.get_world_size()]
+
+        def by_one(folder):
+            files = [os.listdir(folder) if dist.get_rank() == 0 else None]
+            dist.broadcast_object_list(files, src=0)
+            return files[0][dist.get_rank() :: dist.get_world_size()]
+
+        def given(files):
+            return files[dist.get_rank() :: dist.get_world_size()]
+
+        def on_one_machine(folder, per_host):
+            files = os.listdir(folder)
+            local_rank = int(os.environ["LOCAL_RANK"])
+            return files[local_rank::per_host]
+
+        def counted(folder, work):
+            for i, name in enumerate(sorted(os.listdir(folder))):
+                if i % dist.get_world_size() == dist.get_rank():
+                    work(name)
+
+        def every_tenth(folder, work):
+            for i, name in enumerate(os.listdir(folder)):
+                if i % 10 == 0:
+                    work(name)
+        """,
+        "SPG309",
+    )
