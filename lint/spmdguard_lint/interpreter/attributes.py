@@ -23,6 +23,7 @@ from ..values.value import (
 )
 from .enums import member_attribute, member_of
 from .frame import Frame
+from .partly import note_attribute_use
 
 _OPAQUE = frozenset({"expr", "sym"})
 SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
@@ -236,6 +237,8 @@ def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     info = frame.machine.objects.info(receiver)
     if info.kind != "instance" or info.cls is None:
         return expression(f"attr:{name}", (receiver,))
+    if frame.machine.partly:
+        note_attribute_use(frame, receiver, name, node)
     found = field_of(frame, receiver.data[0], name) or _set_on_class(frame, info.cls, name)
     if found is not None:
         return as_queue(frame, info.cls, name, found)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..names.modules import Module
     from ..names.project import Project
     from .callbacks import Added
+    from .partly import Partly
 
 MAX_DEPTH = 9
 FOLLOW_BUDGET = 4_000
@@ -94,6 +95,7 @@ class Machine:
         self.followed: set[int] = set()
         self.num_frames = 0
         self.made_by_rule: dict[Hashable, tuple[dict[str, Value], tuple[Value, ...]]] = {}
+        self.partly: dict[tuple[int, str], Partly] = {}  # attributes that some ranks lack, by class
         self.decided: set[Place] = set()  # branches that the arguments of some call decide
         self.following: dict[int, bool] = {}
         self.stored: dict[int, frozenset[str]] = {}

@@ -1,23 +1,27 @@
 """Names that a branch on the rank binds in one arm only: on the ranks of the other arm they do not exist.
 
-A name counts where all that binds it in its scope stands in that one arm, so that nothing else can have bound it on
-the ranks that do not run the arm. Each later use leaves an event with the condition; whether a rank without the name
-comes there is for the rule to judge.
+So do attributes that a method gives its own object in one arm. A name counts where all that binds it in its scope
+stands in that one arm, so that nothing else can have bound it on the ranks that do not run the arm. Each later use
+leaves an event with the condition; whether a rank without the name comes there is for the rule to judge.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces.nodes import Event
 from ..values.value import Place, Value, negate
 from .frame import Frame
 from .state import State
 
+if TYPE_CHECKING:
+    from ..names.classes import ClassInfo
+
 EVENT = "use-of-partly-bound"
 _ASKING = frozenset({"locals", "globals", "vars", "dir", "exec", "eval"})
+_PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "abc.ABC", "object"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -47,12 +51,63 @@ def note_partly_bound(
                 frame.partly[name] = Partly(exists, frame.place(sites[0]))
 
 
+def note_partly_set(
+    frame: Frame, node: ast.If, condition: Value, then_state: State, else_state: State
+) -> None:
+    """Remember the attributes that one arm of a branch on the rank has given to this object, and nothing else gives."""
+    own = frame.self_value
+    cls = frame.machine.objects.info(own).cls if own is not None and own.tag == "obj" else None
+    if own is None or cls is None or cls.module is not frame.module:
+        return
+    for arm, mine, other, exists in (
+        (node.body, then_state, else_state, condition),
+        (node.orelse, else_state, then_state, negate(condition)),
+    ):
+        names = mine.heap.get(own.data[0], {}).keys() - other.heap.get(own.data[0], {}).keys()
+        for name in sorted(names) if arm else ():
+            site = _given_only_in(cls, name, arm)
+            if site is not None:
+                frame.machine.partly.setdefault((id(cls), name), Partly(exists, frame.place(site)))
+
+
+def _given_only_in(cls: ClassInfo, name: str, arm: Sequence[ast.stmt]) -> ast.AST | None:
+    """Where an attribute is given, if that is in an arm alone and nothing asks whether it is there."""
+    known = cls.find_method(name) or cls.find_class_assignment(name) or cls.find_nested_class(name)
+    if known or cls.find_method("__getattr__") or cls.has_unknown_base():
+        return None
+    if not set(cls.external_bases()) <= _PLAIN_BASES:
+        return None
+    if any(one.module is not cls.module for one in cls.mro()):
+        return None
+    own = {id(node) for one in cls.mro() for node in ast.walk(one.node)}
+    sites: list[ast.AST] = []
+    for node in ast.walk(cls.module.tree):
+        if isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load):
+            of_another = isinstance(node.value, ast.Name) and node.value.id == "self" and id(node) not in own
+            if not of_another:
+                sites.append(node)
+        elif isinstance(node, ast.Constant) and node.value == name:
+            return None  # a question by name, as that of `hasattr`
+    return sites[0] if sites and all(_stands_in(site, arm) for site in sites) else None
+
+
+def note_attribute_use(frame: Frame, receiver: Value, name: str, node: ast.AST) -> None:
+    """Leave an event where an attribute is read that some ranks do not have."""
+    known = frame.machine.partly.get((id(frame.machine.objects.info(receiver).cls), name))
+    if known is not None:
+        _leave(frame, node, ast.unparse(node), known)
+
+
 def note_use(frame: Frame, node: ast.Name) -> None:
     """Leave an event where a name is used that some ranks do not have."""
     known = frame.partly.get(node.id)
     if known is not None:
-        bound = Value("place", (known.place,), key=("place", known.place))
-        frame.out.append(Event(frame.place(node), EVENT, node.id, (known.exists, bound)))
+        _leave(frame, node, node.id, known)
+
+
+def _leave(frame: Frame, node: ast.AST, text: str, known: Partly) -> None:
+    bound = Value("place", (known.place,), key=("place", known.place))
+    frame.out.append(Event(frame.place(node), EVENT, text, (known.exists, bound)))
 
 
 def _stands_in(site: ast.AST, arm: Sequence[ast.stmt]) -> bool:

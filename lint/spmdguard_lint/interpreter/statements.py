@@ -16,7 +16,7 @@ from .contents import whole
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
 from .lazily import evaluate_lazily
-from .partly import note_partly_bound
+from .partly import note_partly_bound, note_partly_set
 from .state import State, join
 
 
@@ -90,6 +90,7 @@ def branch(
     frame.state = join(then_state, else_state, condition)
     if then_state and else_state and isinstance(node, ast.If) and rank_dependent(condition):
         note_partly_bound(frame, node, condition, then_state, else_state)
+        note_partly_set(frame, node, condition, then_state, else_state)
     if then_nodes or else_nodes:
         place = frame.place(node)
         judged = condition

@@ -2,12 +2,12 @@
 # name-bound-on-some-ranks (SPG209)
 
 ## What it does
-Finds variables that are assigned in one arm of a branch on the rank only, and used where ranks come that did not run
-that arm.
+Finds variables, and attributes of an object of the project, that are assigned in one arm of a branch on the rank only,
+and used where ranks come that did not run that arm.
 
 ## Why is this bad
-On those ranks the name does not exist: they end in an `UnboundLocalError` (or `NameError`), while the ranks that have
-it go on to their next collective and wait there. On a single process the code works.
+On those ranks the name does not exist: they end in an `UnboundLocalError` (or `NameError`, `AttributeError`), while
+the ranks that have it go on to their next collective and wait there. On a single process the code works.
 
 ## Example
 ```python
@@ -38,8 +38,9 @@ def train(steps, config, total):
 
 ## Known limits
 The condition must be one that a rank decides (`rank == 0`, `is_main_process`), and every assignment of the name in
-its function must stand in that arm. Uses in nested functions, attributes (`self.run`), and functions that ask
-`locals()` are left alone, as are uses in a `try` that catches the error.
+its function must stand in that arm; for an attribute, every one in the file. Left alone are uses in nested functions
+and in a `try` that catches the error, functions that ask `locals()`, and attributes that some text names
+(`hasattr(self, "run")`) or whose class has ancestors outside the project.
 
 ## Fix safety
 No fix: only the author knows what the other ranks should have.
@@ -112,6 +113,10 @@ def _is_caught(where: Where | None) -> bool:
     return any(
         isinstance(w.node, Try)
         and w.part == "body"
-        and any(catches(handler, "UnboundLocalError") for handler in w.node.handlers)
+        and any(
+            catches(handler, error)
+            for handler in w.node.handlers
+            for error in ("UnboundLocalError", "AttributeError")
+        )
         for w in around(where)
     )

@@ -186,12 +186,74 @@ def tried(total):
     )
 
 
-def test_miss_nested_use_and_attribute() -> None:
-    """Known misses: a use in a nested function, and an attribute of one rank."""
+def test_attributes_of_some_ranks() -> None:
+    """An attribute that the constructor gives on one rank, read by all in another method."""
     assert agree(
         HEAD
         + """
 class Keeper:
+    def __init__(self, rank):
+        self.rank = rank
+        if rank == 0:
+            self.run = open("log", "w")
+
+    def log(self, total):
+        dist.all_reduce(total)
+        self.run.write("x")  # SPG209
+
+class Guarded:
+    def __init__(self):
+        self.main = dist.get_rank() == 0
+        if self.main:
+            self.run = open("log", "w")
+
+    def log(self, total):
+        dist.all_reduce(total)
+        if self.main:
+            self.run.write("x")
+
+class Asking(Guarded):
+    def __init__(self):
+        if dist.get_rank() == 0:
+            self.tracker = open("log", "w")
+
+    def log(self, total):
+        dist.all_reduce(total)
+        if hasattr(self, "tracker"):
+            self.tracker.write("x")
+
+class Given:
+    writer = None
+
+    def __init__(self):
+        if dist.get_rank() == 0:
+            self.writer = open("log", "w")
+
+    def log(self, total):
+        dist.all_reduce(total)
+        if self.writer:
+            self.writer.write("x")
+
+def main(total):
+    Keeper(dist.get_rank()).log(total)
+
+def guarded(total):
+    Guarded().log(total)
+    Asking().log(total)
+    Given().log(total)
+""",
+        "SPG209",
+    )
+
+
+def test_miss_nested_use_and_attribute() -> None:
+    """Known misses: a use in a nested function, and an attribute that a class of a library may have."""
+    assert agree(
+        HEAD
+        + """
+import pytorch_lightning as pl
+
+class Keeper(pl.Callback):
     def __init__(self):
         if dist.get_rank() == 0:
             self.run = open("log", "w")
