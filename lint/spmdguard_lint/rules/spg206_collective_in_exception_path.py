@@ -4,7 +4,7 @@
 ## What it does
 Finds collectives in an `except` or `finally` block that runs on the rank that failed while the others are
 still inside the try body, and in a hook that an uncaught exception calls: `on_exception` of a Lightning callback,
-`sys.excepthook`.
+`sys.excepthook`. So it does in the arm of `__exit__` that runs where the block has raised.
 
 ## Why is this bad
 A barrier "to be safe" in the handler is the surest way to hang: the failed rank waits in it, the others
@@ -69,6 +69,7 @@ from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try, ev
 from .registry import rule
 from .support import from_divergence, operation_text, site
 from .support_claims import RANK_KINDS, claimed, meets_in_handler
+from .support_exits import on_failure
 from .support_hooks import failure_roots
 from .support_trees import Step, finding_at, parts, shown, steps, waits
 
@@ -98,8 +99,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if not root.contents.ops:
             continue
         for step in steps(root.tree):
-            if isinstance(step.node, Try) and step.node.form == "try" and step.node.final:
-                yield from _in_finally(step, step.node)
+            if isinstance(step.node, Try) and step.node.final:
+                reading = _in_finally if step.node.form == "try" else _in_exit
+                yield from reading(step, step.node)
 
 
 def _in_hook(tree: Tree, hook: str) -> Iterator[Finding]:
@@ -147,6 +149,18 @@ def _in_finally(step: Step, node: Try) -> Iterator[Finding]:
             met = [("operation", shown(other)) for other in steps(node.final) if isinstance(other.node, Op)]
             yield finding_at(RULE, where, message, HELP, calls=calls, reached=op, marks=met)
         return
+
+
+def _in_exit(step: Step, node: Try) -> Iterator[Finding]:
+    """The first operation that the exit of a with statement runs only where the block has raised on this rank."""
+    if not any(waits(inner) for inner in every_node(node.body)):
+        return
+    for inner in steps(on_failure(node.final)):
+        op = inner.node
+        if isinstance(op, Op) and waits(op) and op.name != "destroy_process_group":
+            message = f"`{op.text}` runs only on the rank whose block in the `with` statement has raised"
+            yield finding_at(RULE, op, message, HELP, calls=step.calls)
+            return
 
 
 def failure_before_operation(tree: Tree, *, certain: bool) -> tuple[Node, Op] | None:

@@ -63,18 +63,17 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.contents import contents_of
-from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Fallible, Node, Op, Region, Try
 from ..traces.paths import catches_all
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.evaluate import Valuation, truth
 from .support_events import finding, is_default_group, reading
+from .support_exits import exception_there
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
-    from ..values.value import Value
 
 RULE = rule(
     code="SPG605",
@@ -131,23 +130,6 @@ def _clause(where: Where | None) -> Where | None:
         if w.part == "handler":
             return w if contents_of(w.node.body).ops - {"init_process_group"} else None
     return None
-
-
-def exception_there(condition: Value) -> dict[Hashable, bool]:
-    """What an exception that is there makes of the parts of a condition."""
-    atoms: dict[Hashable, bool] = {}
-    for part in parts_of(condition):
-        if is_exception(part):
-            atoms[part.key] = True
-        elif part.tag == "expr" and part.data[0] in ("is", "is not") and any(map(is_exception, part.data[1])):
-            atoms[part.key] = part.data[0] == "is not"
-    return atoms
-
-
-def is_exception(value: Value) -> bool:
-    """Whether a value is what ``__exit__`` is told of the exception."""
-    name = value.data[0] if value.tag == "sym" else None
-    return isinstance(name, tuple) and name[:1] == ("exc-type",)
 
 
 def fails_alone(node: Try) -> bool:

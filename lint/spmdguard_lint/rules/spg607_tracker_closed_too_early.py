@@ -137,6 +137,7 @@ class _Starts(Walk):
     def __init__(self) -> None:
         super().__init__()
         self.starts: dict[Node, Where | None] = {}
+        self.closed: dict[Node, Where | None] = {}
         self.marked = False
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
@@ -145,21 +146,18 @@ class _Starts(Walk):
         elif isinstance(node, Event) and node.name == "tracker-end":
             stated = bool(node.args or node.keywords)
             self.marked = self.marked or stated or in_clause(where)
+            if not stated and node.call.startswith("mlflow") and not in_clause(where) and in_handler(where):
+                self.closed.setdefault(node, where)
         return state
 
     def unmarked(self) -> Iterable[Finding]:
         """The runs that an error leaves to MLflow's own end."""
-        for node, where in self.starts.items():
+        for node, where in {} if self.marked else (self.closed or self.starts).items():
             assert isinstance(node, Event)
-            if self.marked:
-                continue
-            yield finding(
-                RULE,
-                node,
-                f"`{node.text}` is ended as finished by MLflow when an exception ends the program",
-                HELP_STATUS,
-                where=where,
-            )
+            message = f"`{node.text}` is ended as finished by MLflow when an exception ends the program"
+            if node in self.closed:
+                message = f"`{node.text}` in `finally` ends the run as finished, also after an exception"
+            yield finding(RULE, node, message, HELP_STATUS, where=where)
 
 
 def in_clause(where: Where | None) -> bool:

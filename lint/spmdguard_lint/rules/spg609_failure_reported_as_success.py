@@ -3,8 +3,8 @@
 
 ## What it does
 Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates, programs that
-keep errors with spmdguard until the group is destroyed and then raise none of them, and `except` clauses inside of
-`deferring`, `@rank_local` or `try_or_defer` that swallow the error of a file before it can be kept.
+keep errors with spmdguard until the group is destroyed and then raise none of them, `except` clauses that only log
+what `raise_if_deferred_error` has raised, and `except` clauses inside of `deferring`, `@rank_local` or `try_or_defer` that swallow the error of a file before it can be kept.
 
 ## Why is this bad
 The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
@@ -76,7 +76,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.value import place_of
 from .support_events import counts, finding, reading
-from .support_swallowed import swallowing
+from .support_swallowed import logging_only, swallowing
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -91,6 +91,7 @@ HELP_HANDLER = "only set a flag in the handler, and let the ranks agree on it at
 HELP_CLAUSE = "let the exception go on, or exit with a status other than 0"
 HELP_KEPT = "call `spmdguard.raise_if_deferred_error()` after the group is destroyed"
 HELP_SWALLOWED = "leave the error to the deferral, or raise it again after logging"
+HELP_LOGGED = "raise it again after logging"
 _ASKS = re.compile(rb"raise_if_deferred_error|(?<!has_)deferred_error\(|OtherRanksFailed|@(?:\w+\.)?run\b")
 _MEANT = frozenset({"KeyboardInterrupt", "SystemExit", "StopIteration"})
 
@@ -107,6 +108,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for region, handler, fault in swallowing(analysis):
         message = f"`{handler.text}` swallows the error of `{fault.text}`: `{region.text}` keeps nothing"
         yield finding(RULE, Node(handler.place), message, HELP_SWALLOWED, steps=[(region.place, "kept here")])
+    for handler in logging_only(analysis):
+        message = f"`{handler.text}` swallows the kept error: the program ends as a success"
+        yield finding(RULE, Node(handler.place), message, HELP_LOGGED)
     for root in reading(analysis):
         if "exit" in root.contents.jumps and root.contents.ops:
             walk = _Exits()

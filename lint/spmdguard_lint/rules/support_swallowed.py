@@ -44,10 +44,30 @@ def _clauses(analysis: Analysis, body: Tree) -> Iterator[tuple[Handler, Fallible
         files = any(isinstance(event, Event) and event.name in _FILES for event in every_node(node.body))
         if not files or len(inside) != len(faults):
             continue
-        for handler in node.handlers:
-            broad = not handler.names or bool(_BROAD & set(handler.names))
-            if broad and _only_logs(analysis, handler.place):
+        for handler in _broad(node):
+            if _only_logs(analysis, handler.place):
                 yield handler, inside[0]
+
+
+def logging_only(analysis: Analysis) -> Iterator[Handler]:
+    """The except clauses that catch what the raise of the kept error raises, and do no more than log it."""
+    seen: set[Place] = set()
+    for root in analysis.roots:
+        if "raise-if-deferred" not in root.contents.events:
+            continue
+        for node in every_node(root.tree):
+            if not isinstance(node, Try) or node.form != "try" or not node.handlers:
+                continue
+            if not any(isinstance(e, Event) and e.name == "raise-if-deferred" for e in every_node(node.body)):
+                continue
+            for handler in _broad(node)[:1]:
+                if handler.place not in seen and _only_logs(analysis, handler.place):
+                    seen.add(handler.place)
+                    yield handler
+
+
+def _broad(node: Try) -> list[Handler]:
+    return [h for h in node.handlers if not h.names or _BROAD & set(h.names)]
 
 
 def _faults(body: Tree) -> list[Fallible]:

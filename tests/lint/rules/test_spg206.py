@@ -221,3 +221,78 @@ def test_saves_of_a_trainer_on_the_way_out() -> None:
         """,
         *PATHS,
     )
+
+
+def test_exits_of_a_failed_block() -> None:
+    """What `__exit__` does only where it is told of an exception."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        class Rescue:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, kind, value, trace):
+                if kind is not None:
+                    dcp.save({}, checkpoint_id="rescue")  # SPG206
+                    return
+                dist.barrier()
+
+        class Helping:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, kind, *rest):
+                if kind:
+                    self.last_words()
+
+            def last_words(self):
+                dist.barrier()  # SPG206
+
+        class Leaving:
+            def __exit__(self, *exception):
+                if exception[0] is None:
+                    return False
+                dist.barrier()  # SPG206
+
+        class Alone:
+            def __exit__(self, kind, value, trace):
+                if kind is not None:
+                    torch.save({}, "rescue.pt")
+                    dist.destroy_process_group()
+                    return
+                dist.barrier()
+
+        class Agreeing:
+            def __exit__(self, kind, *rest):
+                failed = torch.tensor(int(kind is not None))
+                dist.all_reduce(failed)
+                if kind is None:
+                    dist.all_reduce(failed)
+                else:
+                    dist.all_reduce(failed)
+
+        class Good:
+            def __exit__(self, kind, *rest):
+                if kind is None:
+                    dist.barrier()
+
+        def train(step, batch):
+            with Rescue():
+                dist.all_reduce(step(batch))
+            with Helping():
+                dist.all_reduce(step(batch))
+            with Leaving():
+                dist.all_reduce(step(batch))
+            with Alone():
+                dist.all_reduce(step(batch))
+            with Agreeing():
+                dist.all_reduce(step(batch))
+            with Good():
+                dist.all_reduce(step(batch))
+        """,
+        *PATHS,
+    )

@@ -148,3 +148,57 @@ def test_block_of_another_tracker() -> None:
         """,
         "SPG607",
     )
+
+
+def test_ended_in_finally_with_the_default_status() -> None:
+    """`end_run()` in `finally` is passed by an error too, and says FINISHED."""
+    assert agree(
+        """
+        import mlflow
+        import torch.distributed as dist
+        from spmdguard import raise_if_deferred_error
+
+        def defaulted(total, lead):
+            mlflow.start_run()
+            try:
+                dist.all_reduce(total)
+                dist.destroy_process_group()
+                raise_if_deferred_error()
+            finally:
+                if lead:
+                    mlflow.end_run()  # SPG607
+
+        def close():
+            mlflow.end_run()  # SPG607
+
+        def helper(total):
+            mlflow.start_run()
+            try:
+                dist.all_reduce(total)
+            finally:
+                close()
+
+        def stated(total, lead):
+            status = "FAILED"
+            mlflow.start_run()
+            try:
+                dist.all_reduce(total)
+                dist.destroy_process_group()
+                raise_if_deferred_error()
+                status = "FINISHED"
+            finally:
+                if lead:
+                    mlflow.end_run(status)
+
+        def marked(total):
+            mlflow.start_run()
+            try:
+                dist.all_reduce(total)
+            except BaseException:
+                mlflow.end_run("FAILED")
+                raise
+            finally:
+                mlflow.end_run()
+        """,
+        "SPG607",
+    )

@@ -302,3 +302,77 @@ def test_handled_before_it_is_kept() -> None:
         """,
         "SPG609",
     )
+
+
+def test_kept_error_that_is_only_logged() -> None:
+    """A clause around the raise of the kept error that does no more than log it."""
+    assert agree(
+        """
+        import logging
+        import sys
+        import torch.distributed as dist
+        import spmdguard
+        from spmdguard import rank_local
+
+        @rank_local
+        def dump(text):
+            open("x", "w").write(text)
+
+        def logged(x):
+            dist.all_reduce(x)
+            dump("x")
+            dist.destroy_process_group()
+            try:
+                spmdguard.raise_if_deferred_error()
+            except Exception:  # SPG609
+                logging.exception("a problem")
+
+        def finish():
+            dist.destroy_process_group()
+            spmdguard.raise_if_deferred_error()
+
+        def helper(x):
+            dist.all_reduce(x)
+            try:
+                finish()
+            except (OSError, ValueError) as error:  # SPG609
+                print(error)
+
+        def again(x):
+            dist.all_reduce(x)
+            dist.destroy_process_group()
+            try:
+                spmdguard.raise_if_deferred_error()
+            except Exception:
+                logging.exception("a problem")
+                raise
+
+        def status(x):
+            dist.all_reduce(x)
+            dist.destroy_process_group()
+            try:
+                spmdguard.raise_if_deferred_error()
+            except Exception:
+                logging.exception("a problem")
+                sys.exit(3)
+
+        def answer(x):
+            dist.all_reduce(x)
+            dist.destroy_process_group()
+            try:
+                spmdguard.raise_if_deferred_error()
+            except Exception as error:
+                print(error)
+                return 1
+            return 0
+
+        def special(x):
+            dist.all_reduce(x)
+            dist.destroy_process_group()
+            try:
+                spmdguard.raise_if_deferred_error()
+            except spmdguard.OtherRanksFailedError:
+                print("elsewhere")
+        """,
+        "SPG609",
+    )
