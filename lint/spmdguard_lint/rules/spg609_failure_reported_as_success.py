@@ -2,9 +2,10 @@
 # failure-reported-as-success (SPG609)
 
 ## What it does
-Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates, programs that
-keep errors with spmdguard until the group is destroyed and then raise none of them, `except` clauses that only log
-what `raise_if_deferred_error` has raised, and `except` clauses inside of `deferring`, `@rank_local` or `try_or_defer` that swallow the error of a file before it can be kept.
+Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates, programs that keep
+errors with spmdguard until the group is destroyed and then raise none of them, `except` clauses that only log what
+`raise_if_deferred_error` has raised, and `except` clauses inside of `deferring`, `@rank_local` or `try_or_defer`
+that swallow the error of a file before it can be kept.
 
 ## Why is this bad
 The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
