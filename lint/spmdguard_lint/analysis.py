@@ -177,25 +177,25 @@ def in_context(roots: list[Root], decided: Iterable[Place] = ()) -> list[Diverge
     seen_in_context: set[Place] = set(decided)
     for root in roots:
         collect_places(root.tree, seen_in_context, inside=False)
-    bad_in_context: set[tuple[Place, str]] = set()
+    bad_in_context: dict[tuple[Place, str], str] = {}
     for root in roots:
         for divergence in root.divergences:
             if divergence.calls:
-                bad_in_context.add((divergence.condition_place, divergence.shape))
+                key = (divergence.condition_place, divergence.shape)
+                if bad_in_context.get(key, "possible") == "possible":
+                    bad_in_context[key] = divergence.certainty
     best: dict[tuple[Place, str, bool], Divergence] = {}
     for root in roots:
         for divergence in root.divergences:
             place = divergence.condition_place
-            if (
-                not divergence.calls
-                and place in seen_in_context
-                and (place, divergence.shape) not in bad_in_context
-            ):
-                continue
-            key = (place, divergence.shape, divergence.subgroup)
-            known = best.get(key)
+            if not divergence.calls and place in seen_in_context:
+                borne_out = bad_in_context.get((place, divergence.shape), "")
+                if borne_out in ("", "possible") and borne_out != divergence.certainty:
+                    continue
+            which = (place, divergence.shape, divergence.subgroup)
+            known = best.get(which)
             if known is None or _strength(divergence) < _strength(known):
-                best[key] = divergence
+                best[which] = divergence
     return list(best.values())
 
 

@@ -76,6 +76,28 @@ def each_callback(frame: Frame, node: ast.For | ast.AsyncFor, iterated: Value) -
     return True
 
 
+def doubted_of_many(frame: Frame, listed: Value, trip: Taints) -> Taints:
+    """Why ranks have more or fewer objects of several classes: hardly a reason where it is not known of which.
+
+    What an extra hook of one rank does is mostly its own business, whatever the hooks of all ranks do.
+    """
+    if not trip or not is_container(frame, listed):
+        return trip
+    from .containers import fields_of
+
+    classes = {
+        id(frame.machine.objects.info(one).cls)
+        for item in fields_of(frame, listed).values()
+        for one in alternatives(item, _MOST)
+        if one.tag == "obj" and frame.machine.objects.info(one).kind == "instance"
+    }
+    if len(classes) < 2:
+        return trip
+    return frozenset(
+        t._replace(certainty="possible") if t.kind in ("rank", "group-rank") else t for t in trip
+    )
+
+
 def _understood(frame: Frame, node: ast.For | ast.AsyncFor, listed: Value) -> list[Added] | None:
     """The callbacks of a list in order, if ranks have different ones and all is known of them."""
     if not is_container(frame, listed) or frame.machine.objects.info(listed).kind != "list":

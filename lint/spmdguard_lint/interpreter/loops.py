@@ -23,7 +23,7 @@ from ..values.value import (
     union,
 )
 from .assignment import assign
-from .callbacks import each_callback
+from .callbacks import doubted_of_many, each_callback
 from .containers import element_of
 from .contents import is_container, with_length
 from .expressions import evaluate, text_of, truthiness
@@ -61,7 +61,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         return
     item: list[Value] = []
     order = order_of(frame, iterated)
-    trip = trip_of(frame, iterated, order)
+    trip = doubted_of_many(frame, iterated, trip_of(frame, iterated, order))
     if iterated.tag == "obj" and not is_container(frame, iterated):
         trip = union(trip, fields_taint(frame, iterated))
 

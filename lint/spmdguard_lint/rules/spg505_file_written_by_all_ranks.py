@@ -128,7 +128,10 @@ def tolerant(access: Access) -> bool:
 def alone(access: Access) -> bool:
     """Whether nothing around an access picks a rank, tolerates that another was first, or defers."""
     for w in chain(access.where):
-        if isinstance(w.node, Branch) and any(word in w.node.text.lower() for word in _GUARDS):
+        if isinstance(w.node, Branch) and (
+            any(word in w.node.text.lower() for word in _GUARDS)
+            or any(taint.kind in ("rank", "group-rank") for taint in w.node.condition.taint)
+        ):
             return False
         if isinstance(w.node, Region) and w.node.kind == "deferred":
             return False

@@ -11,10 +11,11 @@ import itertools
 import re
 from dataclasses import replace
 
-from ..values.evaluate import Valuation, truth
+from ..values.evaluate import Valuation, rank_dependent, truth
+from ..values.value import Place, Value, parts_of
 from .judged import Candidate
 from .matching import matched
-from .nodes import Branch, Call, Event, Jump, Node, Op, Region, Tree
+from .nodes import Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, every_node
 from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
@@ -31,6 +32,8 @@ _TOGETHER = re.compile(
 
 def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, quiet: Reader) -> bool:
     """Whether the arms of a branch may be equal after all."""
+    if of_one_rank(candidate) or (shape == "order" and follows_orders(node)):
+        return True
     if shape == "exit":
         if jump is None or jump.kind not in ("raise", "exit") or raised_elsewhere(candidate, node, jump):
             return differ_by_raise(candidate, node, quiet)
@@ -39,6 +42,64 @@ def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, 
     if shape == "order":
         return then_hides or else_hides or differ_by_raise(candidate, node, quiet)
     return (then_hides and not quiet.has_ops(node.then)) or (else_hides and not quiet.has_ops(node.orelse))
+
+
+def of_one_rank(candidate: Candidate) -> bool:
+    """Whether the branch stands in an arm that a single rank takes: there, nobody goes another way."""
+    return any(
+        isinstance(node, Branch)
+        and (inner is node.then or inner is node.orelse)
+        and rank_dependent(node.condition)
+        and _takes_one(node.condition, inner is node.then)
+        for (inner, _), (outer, _) in itertools.pairwise(candidate.chain)
+        for node in outer
+    )
+
+
+def _takes_one(condition: Value, holds: bool) -> bool:
+    """Whether a condition on the rank holds, or fails, on exactly one rank."""
+    for world in (2, 3, 4):
+        known = [truth(condition, Valuation(rank, world, 2)) for rank in range(world)]
+        if None in known or known.count(holds) != 1:
+            return False
+    return True
+
+
+def follows_orders(node: Branch) -> bool:
+    """Whether one arm goes round until it is told to stop, and the other ends with the call that tells it.
+
+    A leader that broadcasts commands and the ranks that carry them out: what they call is decided by what they are
+    told, which no reading of their code shows.
+    """
+    return _obeys(node.orelse, node.then) or _obeys(node.then, node.orelse)
+
+
+def _obeys(follower: Tree, leader: Tree) -> bool:
+    said = [op.name for op in every_node(leader) if isinstance(op, Op) and op.kind == "collective"]
+    if not said:
+        return False
+    for loop in every_node(follower):
+        if not isinstance(loop, Loop):
+            continue
+        inside = list(every_node(loop.body))
+        told = {op.place for op in inside if isinstance(op, Op) and op.name == said[-1]}
+        for branch in inside if told else ():
+            if isinstance(branch, Branch) and _is_left(branch) and _was_told(branch.condition, told):
+                return True
+    return False
+
+
+def _is_left(branch: Branch) -> bool:
+    arms = (*branch.then, *branch.orelse)
+    return any(isinstance(node, Jump) and node.kind in ("break", "return", "end") for node in arms)
+
+
+def _was_told(condition: Value, told: set[Place]) -> bool:
+    """Whether a condition asks for what one of the operations at these places has written."""
+    labels = (part.data[0] for part in parts_of(condition) if part.tag == "sym")
+    return any(
+        isinstance(one, tuple) and len(one) > 1 and one[0] == "filled" and one[1] in told for one in labels
+    )
 
 
 _OWN_MESH = frozenset({"full_tensor", "redistribute"})

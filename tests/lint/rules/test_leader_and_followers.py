@@ -1,0 +1,102 @@
+"""Programs in which one rank leads and the others do what they are told."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+RULES = ("SPG101", "SPG102", "SPG103", "SPG104", "SPG401", "SPG402")
+
+
+def test_followers_that_are_told_to_stop() -> None:
+    """A command loop that ends with a last command, and a learner that tells the actors when it has learnt enough."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def send(command):
+            dist.broadcast_object_list([command], src=0)
+
+        def receive():
+            box = [None]
+            dist.broadcast_object_list(box, src=0)
+            return box[0]
+
+        def lead(lines, x):
+            for line in lines:
+                if not line:
+                    continue
+                send(line)
+                dist.all_reduce(x)
+            send(None)
+
+        def follow(x):
+            while True:
+                command = receive()
+                if command is None:
+                    return
+                dist.all_reduce(x)
+
+        def serve(lines, x):
+            if dist.get_rank() == 0:
+                lead(lines, x)
+            else:
+                follow(x)
+            dist.barrier()
+
+        def learner(x, goal, rounds):
+            for i in range(rounds):
+                slots = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+                dist.gather(x, slots, dst=0)
+                done = slots[1].item() > goal
+                dist.broadcast(torch.tensor([int(done)]), src=0)
+                if done:
+                    break
+
+        def actor(x, rounds):
+            stop = torch.zeros(1)
+            for i in range(rounds):
+                dist.gather(x, dst=0)
+                dist.broadcast(stop, src=0)
+                if stop.item():
+                    break
+
+        def play(x, goal, rounds):
+            if dist.get_rank() == 0:
+                learner(x, goal, rounds)
+            else:
+                actor(x, rounds)
+            dist.barrier()
+        """,
+        *RULES,
+    )
+
+
+def test_followers_that_wait_for_a_last_command() -> None:
+    """The leader goes on without a word."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def lead(lines, x):
+            for line in lines:
+                dist.broadcast_object_list([line], src=0)
+                dist.all_reduce(x)
+
+        def follow(x):
+            while True:
+                box = [None]
+                dist.broadcast_object_list(box, src=0)
+                if box[0] is None:
+                    return
+                dist.all_reduce(x)
+
+        def serve(lines, x):
+            if dist.get_rank() == 0:
+                lead(lines, x)  # SPG103
+            else:
+                follow(x)
+            dist.barrier()
+        """,
+        *RULES,
+    )
