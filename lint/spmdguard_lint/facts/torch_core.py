@@ -87,6 +87,9 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.accelerator.device_count": Fact(result="uniform", event="device-count"),
     "torch.cuda.current_device": varying("rank", event="local-rank", certainty="likely"),
     "torch.cuda.is_available": UNIFORM,
+    "torch.cuda.get_device_properties": UNIFORM,  # the cards of a job are taken to be alike
+    "torch.cuda.get_device_capability": UNIFORM,
+    "torch.cuda.get_device_name": UNIFORM,
     "torch.cuda.memory_allocated": _MEMORY,
     "torch.cuda.memory_reserved": _MEMORY,
     "torch.cuda.max_memory_allocated": _MEMORY,

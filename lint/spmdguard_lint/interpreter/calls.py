@@ -281,6 +281,8 @@ def _call_wrapped(
         if frame.state is None:
             frame.state = State({}, {})
         frame.out.append(Region(frame.place(node), "deferred", nodes, text))
+        if result.tag == "generator":
+            frame.machine.kept[result.key] = text
         return result
     if kind.startswith("main-only:"):
         from .facts_values import main_predicate

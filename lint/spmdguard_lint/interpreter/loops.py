@@ -28,6 +28,7 @@ from .containers import element_of
 from .contents import is_container, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
+from .kept import ends_early
 from .lengths import trip_taint
 from .limits import is_limited
 from .orders import as_long, order_of
@@ -348,6 +349,8 @@ def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value
     finally:
         machine.stack.pop()
         frame.loops.pop()
+    if generator.key in machine.kept:
+        nodes = ends_early(nodes, machine.kept[generator.key])
     _, state = return_value(inner, inner.place(info.node))
     if frame.state is not None and state is not None:
         frame.state = State(frame.state.variables, state.heap)

@@ -149,7 +149,12 @@ class _Stops(Walk):
         return state
 
     def back(self, node: Loop, state: Hashable, where: Where | None) -> Hashable:
-        if isinstance(state, Stopped) and state.left is not None and node is not state.loop:
+        if (
+            isinstance(state, Stopped)
+            and state.left is not None
+            and node is not state.loop
+            and any(around_it.node is node for around_it in around(self.ways.get(state.asked)))
+        ):
             self._report(state, node)
         return ""
 

@@ -232,3 +232,33 @@ def test_chains_of_modules_communicate_as_their_members() -> None:
         """,
         "SPG305",
     )
+
+
+def test_limit_from_the_card() -> None:
+    """What a card is does not differ; what is allocated on it does."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def train(steps, x):
+            device = torch.device("cuda", dist.get_rank() % torch.cuda.device_count())
+            limit = torch.cuda.get_device_properties(device).total_memory // 2
+            for _ in range(steps):
+                dist.all_reduce(x)
+                peak = torch.tensor([torch.cuda.max_memory_allocated(device)], device=device)
+                dist.all_reduce(peak, op=dist.ReduceOp.MAX)
+                if peak.item() > limit:
+                    break
+
+        def alone(steps, x):
+            device = torch.device("cuda", dist.get_rank() % torch.cuda.device_count())
+            limit = torch.cuda.get_device_properties(device).total_memory // 2
+            for _ in range(steps):
+                dist.all_reduce(x)
+                if torch.cuda.max_memory_allocated(device) > limit:
+                    break  # SPG102
+        """,
+        "SPG102",
+        "SPG305",
+    )

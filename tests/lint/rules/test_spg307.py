@@ -276,3 +276,26 @@ def test_leaving_the_outer_loop_for_the_reason_is_silent() -> None:
         """,
         "SPG307",
     )
+
+
+def test_loop_after_the_stop() -> None:
+    """A loop that comes after the one that was left is not one that goes on around it."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from spmdguard import has_deferred_error, sync_should_stop
+
+        def drain(pending):
+            return [pending.pop() for _ in range(len(pending))]
+
+        def train(batches, grad, pending):
+            for batch in batches:
+                dist.all_reduce(grad)
+                if sync_should_stop(has_deferred_error()):
+                    break
+            drain(pending)
+            for one in pending:
+                print(one)
+        """,
+        "SPG307",
+    )

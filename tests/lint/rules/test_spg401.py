@@ -290,3 +290,72 @@ def test_data_sets_split_by_node() -> None:
         """,
         "SPG401",
     )
+
+
+def test_reader_whose_errors_are_kept() -> None:
+    """A generator under `@rank_local` ends early on the rank where it fails."""
+    assert agree(
+        """
+        import csv
+        import torch.distributed as dist
+        import spmdguard
+        from spmdguard import sync_should_stop
+
+        @spmdguard.rank_local
+        def rows(path):
+            with open(path) as file:
+                for row in csv.reader(file):
+                    yield row
+
+        class Reader:
+            @spmdguard.rank_local(name="reader")
+            def rows(self, path):
+                for part in ("a", "b"):
+                    yield open(path + part).read()
+
+        def direct(path, x):
+            for row in rows(path):
+                dist.all_reduce(x)  # SPG401
+
+        def method(path, x):
+            for row in Reader().rows(path):
+                dist.all_reduce(x)  # SPG401
+                if sync_should_stop():
+                    break
+
+        def agreed(path, x):
+            read = rows(path)
+            while True:
+                row = next(read, None)
+                if sync_should_stop(row is None):
+                    break
+                dist.all_reduce(x)
+
+        def local(path):
+            return sum(len(row) for row in rows(path))
+
+        @spmdguard.rank_local
+        def steps(n):
+            for step in range(n):
+                yield step
+
+        def numbers(n, x):
+            for step in steps(n):
+                dist.all_reduce(x)
+
+        @spmdguard.rank_local
+        def patient(paths):
+            for path in paths:
+                try:
+                    text = open(path).read()
+                except OSError:
+                    text = ""
+                yield text
+
+        def skipping(paths, x):
+            for text in patient(paths):
+                dist.all_reduce(x)
+        """,
+        "SPG401",
+        "SPG201",
+    )
