@@ -45,6 +45,7 @@ END = 0
 ABORT = 1
 NEVER = 2
 MAX_READ = 60_000
+MAX_ROUNDS = 8  # of a loop that is read round by round for one rank
 
 
 class TooLarge(Exception):
@@ -363,6 +364,13 @@ class Reader:
             return self.terms.alt(("rounds", node.place), inside, after_normal)
         if self.watcher is not None:
             self.watcher.loop(node, k, self)
+        by_rank = node.form == "for" and node.count is not None and rank_dependent(node.count)
+        rounds = self._count(node) if by_rank else None
+        if isinstance(rounds, tuple) and isinstance(rounds[1], int) and rounds[1] <= MAX_ROUNDS:
+            term = after_normal
+            for _ in range(rounds[1]):
+                term = self.read(node.body, k.but(fall=term, cont=term, brk=k.fall))
+            return term
         endless = node.form == "while" and not any(
             isinstance(n, Branch) and n.form == "while" for n in node.body
         )

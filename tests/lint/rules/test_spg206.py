@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from spmdguard_lint.config import Config
+from spmdguard_lint.engine import StandardInput, lint
+
 from tests.lint.rules.marked import agree
 
 PATHS = ("SPG101", "SPG202", "SPG206")
@@ -296,3 +299,21 @@ def test_exits_of_a_failed_block() -> None:
         """,
         *PATHS,
     )
+
+
+def test_the_teardown_alone_is_a_warning() -> None:
+    """With gloo the group is gone at once: whether it waits is not certain."""
+    source = """
+import torch.distributed as dist
+
+def main(x, path, batches):
+    dist.init_process_group("nccl")
+    try:
+        text = open(path).read()
+        for batch in batches:
+            dist.all_reduce(batch)
+    finally:
+        dist.destroy_process_group()
+"""
+    result = lint([], Config(select=("SPG206",)), stdin=StandardInput(source.encode(), "train.py"))
+    assert [(finding.site.start.row, finding.severity) for finding in result.findings] == [(11, "warning")]

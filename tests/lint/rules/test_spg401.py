@@ -32,6 +32,14 @@ def test_lengths_by_rank_or_data() -> None:
             for item in torch.load(f"{folder}/items-{dist.get_rank()}.pt")["items"]:
                 dist.all_reduce(x)  # SPG401
 
+        def one_barrier_too_few(x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            for _ in range(rank + 1):
+                dist.barrier()  # SPG401
+            print(x)
+            for _ in range(world - rank, world):
+                dist.barrier()  # SPG401
+
         def left_in_the_first_round(files, x):
             for file in files[dist.get_rank() :: dist.get_world_size()]:  # SPG401
                 return file
@@ -100,6 +108,14 @@ def test_shared_lengths_are_silent() -> None:
             step = torch.load(f"{folder}/state-{dist.get_rank()}.pt")["trainer"].get("step", 0)
             for step in range(step, num_steps):
                 dist.all_reduce(x)
+
+        def one_after_the_other(x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            for _ in range(rank):
+                dist.barrier()
+            print(x)
+            for _ in range(world - rank):
+                dist.barrier()
 
         def judged_on_its_own(files, score):
             scores = [checked(file) for file in files[dist.get_rank() :: dist.get_world_size()]]
