@@ -115,6 +115,7 @@ EVENTS: dict[str, str] = {
     "signal-alarm": "asks for a signal after a time",
     "exit-handler": "runs at interpreter exit or when an object dies",
     "exit-stack-callback": "runs when the stack is closed",
+    "exit-stack-push": "runs when the stack is closed",
     "enter-context": "enters a context manager until the stack is closed",
     "sleep": "waits for a time",
     "thread-run": "the function runs in another thread or process",

@@ -244,6 +244,10 @@ TYPES: dict[str, TypeFacts] = {
         methods={
             "enter_context": Fact(result="arg0", event="enter-context"),
             "callback": Fact(wraps="handler", event="exit-stack-callback"),
+            "push": Fact(result="arg0", event="exit-stack-push"),
+            "enter_async_context": Fact(result="arg0", event="enter-context"),
+            "push_async_callback": Fact(wraps="handler", event="exit-stack-callback"),
+            "push_async_exit": Fact(result="arg0", event="exit-stack-push"),
             "close": PURE,
         }
     ),

@@ -100,12 +100,43 @@ def compare(operator: str, left: Value, right: Value) -> Value:
         return launched
     if operator in ("is", "is not") and right.key == NONE.key and _is_number(left):
         return FALSE if operator == "is" else TRUE
-    result = fold(expression(operator, (left, right)))
+    result = _of_choices(operator, left, right) or fold(expression(operator, (left, right)))
     if result.taint and _asks_for_structure(operator, left, right):
         computed = right.key == NONE.key and _operator(left) != ""
         kept = existence(result.taint)
         return retaint(result, frozenset(t for t in kept if t.kind not in _BY_RANK) if computed else kept)
     return result
+
+
+def _of_choices(operator: str, left: Value, right: Value) -> Value | None:
+    """One of a few constants, compared with a constant: the condition under which it is chosen.
+
+    ``role == "first"`` is ``rank == 0``, which stays readable where the choice, written out, is too large to keep.
+    """
+    if operator not in ("==", "!=") or left.tag != "ite" or not is_const(right):
+        return None
+    found = _picked(operator, left, right)
+    return None if found is None or is_const(found) else retaint(found, union(found.taint, left.taint), None)
+
+
+def _picked(operator: str, value: Value, right: Value) -> Value | None:
+    if is_const(value):
+        found = fold(expression(operator, (value, right)))
+        return found if is_const(found) else None
+    if value.tag != "ite":
+        return None
+    condition: Value = value.data[0]
+    first, second = (_picked(operator, part, right) for part in value.data[1:])
+    if first is None or second is None:
+        return None
+    if first.key == second.key:
+        return first
+    if is_const(first):
+        one = condition if first.data[0] else negate(condition)
+        return logic("or" if first.data[0] else "and", [one, second]) if not is_const(second) else one
+    if is_const(second):
+        return logic("or", [negate(condition), first]) if second.data[0] else logic("and", [condition, first])
+    return choice(condition, first, second)
 
 
 def _none_test_of_choice(operator: str, value: Value) -> Value:

@@ -30,6 +30,7 @@ from .frame import Frame
 from .limits import note_told
 from .operands import describe, mark_aliases
 from .orders import order_at
+from .stacks import EXIT_STACK, on_exit_stack
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
@@ -74,8 +75,8 @@ def apply_fact(
         and args[0].tag in ("func", "wrapped", "bound")
     ):
         return Value("wrapped", (f"main-only:{fact.main_only}", args[0], text))
-    if fact.event in ("enter-context", "exit-stack-callback") and args:
-        return _on_exit_stack(frame, fact.event, args, kwargs, node)
+    if fact.event in EXIT_STACK and args:
+        return on_exit_stack(frame, fact.event, args, kwargs, node)
     event = Event(place, fact.event, text, tuple(args), call=name, receiver=receiver, keywords=kwargs)
     if fact.event in ("sync-choice", "no-sync"):
         _choose_sync(frame, fact, args, kwargs, node, text)
@@ -113,23 +114,6 @@ def apply_fact(
     if frame.state is not None:
         _write_buffers(frame, fact, name, args, kwargs, node, result)
     return result
-
-
-def _on_exit_stack(
-    frame: Frame, event: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
-) -> Value:
-    """A context manager or a function that an exit stack takes over; what it does at the end is read here."""
-    if event == "exit-stack-callback":
-        from .calls import call_value
-
-        call_value(frame, args[0], args[1:], dict(kwargs), node)
-        return args[0]
-    from .withs import enter_manager
-
-    entered: list[Value] = []
-    if isinstance(node, ast.expr):
-        enter_manager(frame, args[0], node, entered.append)
-    return entered[0] if entered else args[0]
 
 
 def read_known(frame: Frame, fact: Fact, receiver: Value, node: ast.AST) -> Value:

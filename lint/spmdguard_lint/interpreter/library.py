@@ -46,6 +46,7 @@ from .lengths import UNEVEN
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
+from .records import RECORDS, make_record
 from .restored import restored
 from .selection import KEEPS_LENGTH, PICKS, in_pieces, picked, picks
 from .serialising import WRITERS, note_unwritable
@@ -485,6 +486,7 @@ _SPECIAL = {
     "rich.progress.track": _progress,
     "itertools.islice": islice,
     **dict.fromkeys(ENDLESS, endless_iterator),
+    **dict.fromkeys(RECORDS, make_record),
     "functools.partial": _partial,
     "functools.wraps": _same_function,
     "os.environ.get": _environ_get,

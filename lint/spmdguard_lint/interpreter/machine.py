@@ -106,6 +106,7 @@ class Machine:
         self.appended: dict[Hashable, dict[tuple[Place, str], Added]] = {}  # to lists, by the list and where
         self.lazy: dict[int, FunctionInfo] = {}  # what generator expressions and ``map`` stand for, by node
         self.kept: dict[Hashable, str] = {}  # generators whose exceptions are kept, by key
+        self.records: dict[str, ClassInfo] = {}  # the classes of plain records, by name
         self.repeated: dict[Hashable, Repeated] = {}
         self.told: set[object] = set()
         self.listings: set[Place] = set()  # where folders are listed

@@ -264,7 +264,7 @@ def _instance_manager(frame: Frame, manager: Value, node: ast.expr, body: Callab
 
 
 def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
-    _name, fact, _receiver, args = manager.data
+    name, fact, _receiver, args = manager.data
     place = frame.place(node)
     text = text_of(node)
     entered = symbol(("entered", place))
@@ -279,7 +279,7 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
         branch(frame, node, condition, lambda: body(entered), lambda: None, "with", text)
         return
     if fact.event == "main-first" or (fact.op and fact.main_only):
-        _main_first(frame, fact, node, lambda: body(entered))
+        _main_first(frame, fact, node, lambda: body(entered), agreed=name.startswith("spmdguard."))
         return
     if fact.op is not None:
         frame.out.append(Op(place, fact.op, fact.kind, None, text, implicit=True))
@@ -332,8 +332,11 @@ def _exception_names(value: Value) -> tuple[str, ...]:
     return ("",)
 
 
-def _main_first(frame: Frame, fact: Any, node: ast.expr, body: Callable[[], None]) -> None:
-    """``main_process_first()``: the others wait before the body, the main process after it."""
+def _main_first(frame: Frame, fact: Any, node: ast.expr, body: Callable[[], None], *, agreed: bool) -> None:
+    """``main_process_first()``: the others wait before the body, the main process after it.
+
+    spmdguard's own tells all ranks of an error in the block: ``agreed``.
+    """
     from .facts_values import main_predicate
 
     place = frame.place(node)
@@ -349,4 +352,5 @@ def _main_first(frame: Frame, fact: Any, node: ast.expr, body: Callable[[], None
     frame.out.append(before)
     with frame.collecting() as nodes:
         body()
+    nodes = [Region(place, "agreed", nodes, text)] if agreed else nodes
     frame.out.append(Try(place, nodes, [], [], [after], "with"))

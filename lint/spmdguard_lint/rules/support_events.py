@@ -107,9 +107,9 @@ def catches_here(node: Try) -> bool:
 
 
 def cared_for(where: Where | None) -> bool:
-    """Whether an error is kept for later, caught, or part of handling another one."""
+    """Whether an error is kept for later, told to all, caught, or part of handling another one."""
     for w in around(where):
-        if isinstance(w.node, Region) and (w.node.kind == "deferred" or w.node.kind in APART):
+        if isinstance(w.node, Region) and (w.node.kind in ("deferred", "agreed") or w.node.kind in APART):
             return True
         if isinstance(w.node, Try) and (
             w.part in ("handler", "unwinding") or (w.part == "body" and catches_here(w.node))

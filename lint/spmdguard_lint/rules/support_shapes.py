@@ -55,6 +55,7 @@ KEEPING = frozenset(
 _MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
 _RESIZING = frozenset({"interpolate", "upsample", "resize", "center_crop"})
 _FILTERS = frozenset({"masked_select", "nonzero", "unique", "unique_consecutive", "argwhere"})
+_COUNTERS = frozenset({"bincount", "one_hot"})  # as long as the largest number, where no length is given
 _TESTS = frozenset({"<", "<=", ">", ">=", "==", "!=", "invert", "&", "|", "^"})
 _TESTING = frozenset({"bool", "isnan", "isfinite", "isinf", "eq", "ne", "gt", "lt", "ge", "le", "isin"})
 Dimensions = tuple[Any, ...]
@@ -101,7 +102,7 @@ def filtered(value: Value) -> bool:
     if not any(t.kind in ("data", "random") for operand in operands for t in operand.taint):
         return False
     name = called(operator)
-    if name in _FILTERS or (name == "where" and len(operands) == 1):
+    if name in _FILTERS or (name in _COUNTERS | {"where"} and len(operands) == 1):
         return True
     return operator == "getitem" and _is_test(operands[1])
 

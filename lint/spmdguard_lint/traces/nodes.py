@@ -261,6 +261,8 @@ class Try(Node):
 class Region(Node):
     """A stretch of code under a marker: "deferred" (its exceptions are kept for later) or "join" (uneven inputs).
 
+    "agreed": all ranks are told of an exception in it, and raise.
+
     Those of ``APART`` do not run where they stand: in another thread, when the interpreter or an object ends
     ("exit"), in the worker processes of a data loader ("worker").
     """

@@ -146,3 +146,40 @@ def test_sizes_that_each_process_draws() -> None:
         """,
         "SPG107",
     )
+
+
+def test_counts_as_long_as_the_largest_number() -> None:
+    """``bincount`` and ``one_hot`` give as many places as this rank's own numbers ask for, unless they are told."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        import torch.nn.functional as F
+
+        def count(loader):
+            for x, labels in loader:
+                seen = torch.bincount(labels)
+                dist.all_reduce(seen)  # SPG107
+                dist.all_reduce(labels.flatten().bincount().float())  # SPG107
+                dist.all_reduce(F.one_hot(labels))  # SPG107
+
+        def drawn():
+            labels = torch.randint(0, 10, (12,))
+            seen = torch.bincount(labels)
+            dist.all_reduce(seen)  # SPG107
+
+        def told(loader, classes):
+            for x, labels in loader:
+                dist.all_reduce(torch.bincount(labels, minlength=classes))
+                dist.all_reduce(labels.bincount(minlength=classes))
+                dist.all_reduce(torch.bincount(labels, None, classes))
+                dist.all_reduce(F.one_hot(labels, classes))
+                dist.all_reduce(F.one_hot(labels, num_classes=classes))
+
+        def of_all(loader):
+            for x, labels in loader:
+                dist.broadcast(labels, src=0)
+                dist.all_reduce(torch.bincount(labels))
+        """,
+        "SPG107",
+    )

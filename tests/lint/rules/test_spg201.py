@@ -148,3 +148,36 @@ def test_miss_unknown_call() -> None:
         """,
         "SPG201",
     )
+
+
+def test_the_main_process_first() -> None:
+    """spmdguard's block tells all ranks of an error; that of others lets the rest wait at the next collective."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+        from accelerate import PartialState
+        from spmdguard import main_process_first, sync_should_stop
+
+        def cached(path):
+            if not os.path.exists(path):
+                torch.save(torch.ones(3), path)
+            return torch.load(path)
+
+        def told(path):
+            dist.barrier()
+            with main_process_first():
+                table = cached(path)
+            dist.all_reduce(table)
+            sync_should_stop()
+
+        def not_told(path):
+            dist.barrier()
+            with PartialState().main_process_first():
+                table = torch.load(path)  # SPG201
+            dist.all_reduce(table)
+        """,
+        "SPG201",
+    )
