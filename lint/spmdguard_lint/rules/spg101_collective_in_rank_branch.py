@@ -6,7 +6,8 @@ Finds collectives that only some ranks reach, because they stand in a branch who
 between ranks. A flag by which a callback asks the trainer to stop or to save (`trainer.should_stop = True`)
 counts as one: the trainer acts on it without asking the other ranks. So does reading an attribute that
 communicates: Lightning's `trainer.log_dir`, and `trainer.callback_metrics` where an epoch ends and something was
-logged with `sync_dist`.
+logged with `sync_dist`. An `init_process_group` that some ranks alone reach is one as well, where the others go on to
+collectives without a group.
 
 ## Why is this bad
 A collective ends when every rank of its group has called it. The ranks inside the branch wait for the
@@ -68,11 +69,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..model import Finding
+from ..model import Certainty, Finding
+from ..traces.divergence import variance
 from .registry import rule
 from .support import from_divergence
 from .support_claims import asks, claimed, where
+from .support_joining import joined_by_some
 from .support_moves import with_move_marks
+from .support_trees import finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -86,6 +90,7 @@ RULE = rule(
     fix="unsafe",
 )
 AGREE = "share the decision first (all_reduce, broadcast), and set the flag on every rank"
+JOIN = "let every rank join the group before any of them uses it"
 HELP = "call it on every rank, and keep only this rank's own work inside the branch"
 
 
@@ -96,3 +101,25 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         message = f"`{divergence.text}`{hidden} runs only {where(divergence)}"
         finding = from_divergence(RULE, divergence, message, AGREE if asks(divergence) else HELP)
         yield with_move_marks(finding, divergence)
+    yield from _joined(analysis)
+
+
+def _joined(analysis: Analysis) -> Iterable[Finding]:
+    """Groups of all ranks that some ranks alone join."""
+    for root in analysis.roots:
+        for found in joined_by_some(root):
+            op, text = found.step.node, getattr(found.step.node, "text", "")
+            taints = variance(found.branch.condition.taint)
+            sure: Certainty = "possible" if taints and taints[0].certainty == "possible" else "likely"
+            lets = f"only where `{found.branch.text}` lets it"
+            message = f"`{text}` runs {lets}, and the others go on to `{found.met.text}`"
+            yield finding_at(
+                RULE,
+                op,
+                message,
+                JOIN,
+                certainty=sure,
+                taints=taints[:2],
+                calls=found.step.calls,
+                reached=found.met,
+            )
