@@ -30,6 +30,7 @@ from .frame import Frame
 from .limits import note_told
 from .operands import describe, mark_aliases
 from .orders import order_at
+from .reduced import read_too_soon
 from .stacks import EXIT_STACK, on_exit_stack
 
 if TYPE_CHECKING:
@@ -228,6 +229,7 @@ def _write_buffers(
     for which in fact.buffers:
         value = argument(which, args, kwargs)
         if value is not None:
+            read_too_soon(frame, fact.op or "", value, node)
             told_by = _root_of(fact, args, kwargs)
             overwrite(frame, value, argument_node(which, node), NO_TAINT, node, told_by)
     for which in fact.outputs:

@@ -3,7 +3,8 @@
 
 ## What it does
 Finds an error kept by one rank that is raised while the process group still lives and the other ranks have
-a barrier, a collective or `destroy_process_group` before them.
+a barrier, a collective or `destroy_process_group` before them. So it does with files that were written through a
+`concurrent.futures` pool, whose errors `future.result()` raises right before the last barrier or the teardown.
 
 ## Why is this bad
 The rank that has the error leaves there. The others come to the next collective, or to the teardown, and wait
@@ -53,12 +54,12 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.contents import raises_kept
-from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op
+from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op, Region, Tree, every_node
 from ..traces.sequence import Walk
 from ..traces.where import Where, calls_of, in_handler
 from ..values.value import Place
 from .support import site
-from .support_events import counts, finding, is_default_group, reading
+from .support_events import cared_for, counts, finding, is_default_group, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -75,14 +76,16 @@ RULE = rule(
 
 _ALIVE: Hashable = frozenset()
 _DEAD: Hashable = "dead"
+_LAST = frozenset({"barrier", "destroy_process_group"})
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report every raise of a kept error that is followed by something the other ranks wait in."""
     for root in reading(analysis):
         contents = root.contents
-        if contents.ops and ("raise-if-deferred" in contents.events or contents.raises_kept):
-            walk = _Raises()
+        pooled = "thread" in contents.regions and _writes_in_a_pool(root.tree)
+        if contents.ops and ("raise-if-deferred" in contents.events or contents.raises_kept or pooled):
+            walk = _Raises(pooled=pooled)
             walk.run(root.tree, _ALIVE)
             marks = tuple(("destroy", site(place)) for place in sorted(walk.destroyed))
             yield from (replace(found, marks=marks) for found in walk.found.values())
@@ -91,14 +94,17 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 class _Raises(Walk):
     """State: the raises passed since, with the way there; or that the group is gone."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, pooled: bool = False) -> None:
         super().__init__()
+        self.pooled = pooled
         self.found: dict[Node, Finding] = {}
         self.ways: dict[Node, Where | None] = {}
         self.destroyed: set[Place] = set()
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Event) and node.name == "raise-if-deferred":
+            return self._passed(node, state, where)
+        if isinstance(node, Fallible) and self.pooled and _asks_a_future(node) and not cared_for(where):
             return self._passed(node, state, where)
         if not isinstance(node, Op) or not counts(node):
             return state
@@ -108,7 +114,8 @@ class _Raises(Walk):
             self.destroyed.update((node.place, *(call.place for call in calls_of(where))))
         if isinstance(state, frozenset):
             for raised in state:
-                self._report(raised, node)
+                if node.name in _LAST or not isinstance(raised, Fallible):
+                    self._report(raised, node)
             if node.name == "destroy_process_group" and is_default_group(node):
                 return _DEAD
             return _ALIVE
@@ -127,14 +134,16 @@ class _Raises(Walk):
     def _report(self, raised: Node, operation: Op) -> None:
         if raised in self.found:
             return
-        text = raised.text if isinstance(raised, (Event, Jump)) else ""
+        text = raised.text if isinstance(raised, (Event, Jump, Fallible)) else ""
+        pooled = isinstance(raised, Fallible)
+        whose = "what failed in this rank's pool" if pooled else "on the rank that kept an error"
         what = (
             "`destroy_process_group`" if operation.name == "destroy_process_group" else "the next collective"
         )
         self.found[raised] = finding(
             RULE,
             raised,
-            f"`{text}` raises on the rank that kept an error, before `{operation.text}` of all ranks",
+            f"`{text}` raises {whose}, before `{operation.text}` of all ranks",
             f"raise it after the process group is destroyed: the other ranks wait for this one in {what}",
             certainty="definite" if isinstance(raised, Event) else "likely",
             steps=[(operation.place, f"`{operation.text}` is reached by the ranks without an error")],
@@ -142,6 +151,22 @@ class _Raises(Walk):
             diverging=(f"{text}  # leaves",),
             others=(f"{operation.text}  # waits",),
         )
+
+
+def _writes_in_a_pool(tree: Tree) -> bool:
+    """Whether files are written by jobs that are submitted to a pool."""
+    return any(
+        isinstance(node, Region)
+        and node.kind == "thread"
+        and ".submit(" in node.text
+        and any(isinstance(job, Fallible) and job.io for job in every_node(node.body))
+        for node in every_node(tree)
+    )
+
+
+def _asks_a_future(node: Fallible) -> bool:
+    """Whether a call raises what a job in a pool has raised."""
+    return ".result(" in node.text and node.text.rpartition(".")[2].startswith("result(")
 
 
 def _stored_raise(arm: list[Node]) -> Jump | None:

@@ -262,3 +262,72 @@ def test_limit_from_the_card() -> None:
         "SPG102",
         "SPG305",
     )
+
+
+def test_numbers_read_before_the_reduction() -> None:
+    """Who reduces a tensor expects the ranks to differ in it: what was read before is each rank's own."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def verdict(errors, steps):
+            for _ in range(steps):
+                flag = torch.tensor([len(errors)])
+                failed = flag.item() > 0
+                dist.all_reduce(flag)
+                if failed:
+                    break  # SPG102
+
+        def number(errors, steps):
+            for _ in range(steps):
+                flag = torch.tensor(len(errors))
+                bad = int(flag)
+                dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+                if bad:
+                    return  # SPG102
+
+        def element(errors):
+            flag = torch.tensor([len(errors)])
+            failed = bool(flag[0])
+            dist.all_reduce(flag)
+            if not failed:
+                dist.barrier()  # SPG305
+
+        def loss(step, batches):
+            for batch in batches:
+                value = step(batch)
+                high = value.item() > 10
+                dist.all_reduce(value)
+                if high:
+                    continue  # SPG102
+                dist.barrier()
+
+        def reduced_first(errors, steps):
+            for _ in range(steps):
+                flag = torch.tensor([len(errors)])
+                own = flag.item() > 0
+                dist.all_reduce(flag)
+                failed = flag.item() > 0
+                if own:
+                    print("here")
+                if failed:
+                    break
+
+        def size(x, steps):
+            for _ in range(steps):
+                many = x.numel() > 4
+                dist.all_reduce(x)
+                if many:
+                    dist.barrier()
+
+        def checked(x):
+            before = x.item()
+            dist.all_reduce(x)
+            assert x.item() == before * dist.get_world_size()
+            dist.barrier()
+        """,
+        "SPG102",
+        "SPG305",
+        "SPG205",
+    )

@@ -253,3 +253,71 @@ def test_miss_exception_in_a_queue() -> None:
         """,
         "SPG601",
     )
+
+
+def test_errors_that_a_pool_has_kept() -> None:
+    """Futures of files that one rank writes are asked before the last barrier."""
+    assert agree(
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        import torch
+        import torch.distributed as dist
+
+        class Writer:
+            def __init__(self):
+                self.pool = ThreadPoolExecutor(1)
+                self.jobs = []
+
+            def write(self, path, state):
+                self.jobs.append(self.pool.submit(torch.save, state, path))
+
+            def close(self):
+                for job in self.jobs:
+                    job.result()  # SPG601
+
+        def main(step, n):
+            dist.init_process_group("gloo")
+            writer = Writer()
+            for i in range(n):
+                dist.all_reduce(step(i))
+                if dist.get_rank() == 0:
+                    writer.write(f"{i}.pt", {})
+            if dist.get_rank() == 0:
+                writer.close()
+            dist.barrier()
+            dist.destroy_process_group()
+
+        def single(x):
+            pool = ThreadPoolExecutor(1)
+            saved = pool.submit(torch.save, x, f"{dist.get_rank()}.pt")
+            dist.all_reduce(x)
+            saved.result()  # SPG601
+            dist.destroy_process_group()
+
+        def after(x):
+            pool = ThreadPoolExecutor(1)
+            saved = pool.submit(torch.save, x, f"{dist.get_rank()}.pt")
+            dist.all_reduce(x)
+            dist.barrier()
+            dist.destroy_process_group()
+            saved.result()
+
+        def told(x):
+            pool = ThreadPoolExecutor(1)
+            saved = pool.submit(torch.save, x, f"{dist.get_rank()}.pt")
+            dist.all_reduce(x)
+            try:
+                saved.result()
+            except OSError as error:
+                print(error)
+            dist.destroy_process_group()
+
+        def computed(x):
+            pool = ThreadPoolExecutor(1)
+            total = pool.submit(sum, [1, 2])
+            dist.all_reduce(x)
+            print(total.result())
+            dist.destroy_process_group()
+        """,
+        "SPG601",
+    )
