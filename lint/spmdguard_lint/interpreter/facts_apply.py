@@ -30,7 +30,7 @@ from .frame import Frame
 from .limits import note_told
 from .operands import describe, mark_aliases
 from .orders import order_at
-from .reduced import read_too_soon
+from .reduced import own_norm, read_too_soon
 from .stacks import EXIT_STACK, on_exit_stack
 
 if TYPE_CHECKING:
@@ -366,6 +366,9 @@ def result_of_fact(
                 for index, item in enumerate(fact.items)
             ]
         )
+    local = own_norm(frame, fact, node)
+    if local is not None:
+        return local
     if fact.result == "varying":
         value = varying_value(frame, fact, name, receiver, args, kwargs, place, node, text)
         if fact.varying == "random" and name.startswith("torch."):  # the arguments say how many are drawn

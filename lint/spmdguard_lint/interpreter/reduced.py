@@ -1,13 +1,22 @@
-"""Numbers that were read out of a tensor before the ranks reduced it: who reduces it expects ranks to differ in it."""
+"""What is read before the ranks reduce it: who reduces a tensor, or gradients, expects the ranks to differ in it."""
 
 from __future__ import annotations
 
 import ast
+import re
+from typing import TYPE_CHECKING
 
-from ..values.value import Taint, Value, retaint, union
+from ..traces.nodes import Event, Fallible, Op, every_node
+from ..values.value import Taint, Value, retaint, symbol, union
 from .expressions import text_of
 from .frame import Frame
 
+if TYPE_CHECKING:
+    from ..facts.fact import Fact
+
+_BY_WRAPPER = re.compile(
+    rb"DistributedDataParallel|FullyShardedDataParallel|fully_shard|deepspeed|accelerat|megatron"
+)
 _READS = frozenset({"call:item", "call:tolist", "int", "float", "bool"})
 _VERDICTS = frozenset({">", "<", ">=", "<=", "==", "!=", "not", "bool", "and", "or"})
 _DEPTH = 8
@@ -40,3 +49,21 @@ def _is_part(value: Value, tensor: Value) -> bool:
     if value.tag == "expr" and value.data[0] == "getitem":
         value = value.data[1][0]
     return value.key == tensor.key
+
+
+def own_norm(frame: Frame, fact: Fact, node: ast.AST | None) -> Value | None:
+    """The norm of gradients between a backward pass that exchanges nothing and the reduction by hand; else None."""
+    content = frame.module.source.content
+    if not fact.when_sharded or node is None or not _reduces_by_hand(content) or _BY_WRAPPER.search(content):
+        return None
+    for before in reversed(frame.out):
+        if any(isinstance(inner, Op) for inner in every_node([before])):
+            return None
+        if isinstance(before, (Event, Fallible)) and before.text.endswith(".backward()"):
+            place = frame.place(node)
+            return symbol((fact.op, place), frozenset({Taint("data", place, text_of(node), "likely")}))
+    return None
+
+
+def _reduces_by_hand(content: bytes) -> bool:
+    return b".grad" in content and b"all_reduce(" in content

@@ -331,3 +331,56 @@ def test_numbers_read_before_the_reduction() -> None:
         "SPG305",
         "SPG205",
     )
+
+
+def test_norm_before_the_reduction_by_hand() -> None:
+    """The norm of gradients that are not averaged yet is each rank's own."""
+    assert agree(
+        """
+        import math
+        import torch
+        import torch.distributed as dist
+        from torch.nn.utils import clip_grad_norm_
+
+        def average(model):
+            for p in model.parameters():
+                dist.all_reduce(p.grad)
+                p.grad /= dist.get_world_size()
+
+        def skipped(model, optimizer, x):
+            model(x).mean().backward()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if not math.isfinite(norm):
+                return None  # SPG102
+            average(model)
+            optimizer.step()
+
+        def looped(model, optimizer, batches):
+            for x in batches:
+                loss = model(x).mean()
+                loss.backward()
+                if clip_grad_norm_(model.parameters(), 1.0).isnan():
+                    continue  # SPG102
+                average(model)
+                optimizer.step()
+
+        def averaged(model, optimizer, x):
+            model(x).mean().backward()
+            average(model)
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if not math.isfinite(norm):
+                return None
+            dist.barrier()
+            optimizer.step()
+
+        def logged(model, optimizer, x):
+            model(x).mean().backward()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if norm > 10:
+                print(norm)
+            average(model)
+            optimizer.step()
+        """,
+        "SPG102",
+        "SPG305",
+    )
