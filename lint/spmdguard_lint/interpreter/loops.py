@@ -31,6 +31,7 @@ from .frame import Frame, LoopFrame, YieldHook
 from .kept import ends_early
 from .lengths import trip_taint
 from .limits import is_limited
+from .numbered import Behind, generator_behind
 from .orders import as_long, order_of
 from .protocols import fields_taint, iterator_of, special
 from .selection import distinct
@@ -55,8 +56,9 @@ class Rounds(NamedTuple):
 def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     """A for loop."""
     iterated = iterator_of(frame, with_length(frame, evaluate(frame, node.iter)), node.iter)
-    if iterated.tag == "generator":
-        _for_over_generator(frame, node, iterated)
+    behind = generator_behind(frame, iterated, node.iter)
+    if behind is not None:
+        _for_over_generator(frame, node, behind)
         return
     if frame.machine.appended and each_callback(frame, node, iterated):
         return
@@ -301,15 +303,15 @@ def taint_changed(state: State, before: State, why: Taints) -> State:
     return State(changed(before.variables, state.variables), heap)
 
 
-def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, generator: Value) -> None:
+def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, behind: Behind) -> None:
     """A for loop over a project generator: the body runs at each yield."""
 
     def body(value: Value) -> None:
-        assign(frame, node.target, value)
+        assign(frame, node.target, behind.item(value))
         execute_block(frame, node.body)
 
-    if not consume(frame, node, generator, body, text_of(node.iter)):
-        _opaque_for(frame, node, generator)
+    if not consume(frame, node, behind.generator, body, text_of(node.iter)):
+        _opaque_for(frame, node, behind)
         return
     if frame.state is not None:
         execute_block(frame, node.orelse)
@@ -397,9 +399,11 @@ def _at_yield(
     return hook
 
 
-def _opaque_for(frame: Frame, node: ast.For | ast.AsyncFor, iterated: Value) -> None:
+def _opaque_for(frame: Frame, node: ast.For | ast.AsyncFor, behind: Behind) -> None:
+    iterated = behind.generator
+
     def body() -> None:
-        assign(frame, node.target, symbol(("element", frame.place(node)), iterated.taint))
+        assign(frame, node.target, behind.item(symbol(("element", frame.place(node)), iterated.taint)))
         execute_block(frame, node.body)
 
     nodes, after = run_loop(frame, node, body)
@@ -446,7 +450,10 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
                     inner = [Branch(frame.place(test), condition, inner, [], "if", text_of(test))]
             frame.out.extend(inner)
 
-        if iterated.tag == "generator" and consume(frame, node, iterated, each, text_of(node)):
+        behind = generator_behind(frame, iterated, comprehension.iter)
+        if behind is not None and consume(
+            frame, node, behind.generator, lambda value: each(behind.item(value)), text_of(node)
+        ):
             return
         own = order_of(frame, iterated)
         rounds = trip_of(frame, iterated, own)
