@@ -11,8 +11,8 @@ Cost: linear in the moves, times the ranks of small worlds.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts.build import P2P
@@ -20,7 +20,7 @@ from ..traces.contents import contents_of
 from ..traces.divergence import group_key
 from ..traces.nodes import APART, Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
-from ..values.value import alternatives
+from ..values.value import alternatives, symbol
 from .support_batches import Batches, asks_for_any, is_message
 
 if TYPE_CHECKING:
@@ -223,16 +223,22 @@ class _Reader:
             self._refuse(node.body)
             return ""
         before = len(self.moves)
-        left = self._rounds(node, calls, rounds)
+        given = items if isinstance(items, range) else ()
+        left = self._rounds(node, calls, rounds, given)
         if any(move.kind != "wait" for move in self.moves[before:]):
             self.rough = self.rough or rounds is None or rounds > _MAX_ROUNDS
         return left
 
-    def _rounds(self, node: Loop, calls: tuple[Call, ...], rounds: int | None) -> str:
-        """Read a loop's rounds; one, where their number is not known."""
+    def _rounds(self, node: Loop, calls: tuple[Call, ...], rounds: int | None, numbers: Sequence[int]) -> str:
+        """Read a loop's rounds, each with its own number of a range; one, where their number is not known."""
         most = 1 if self.once or rounds is None else _MAX_ROUNDS
-        for _ in range(most if rounds is None else min(rounds, most)):
+        number = symbol(("index", node.place)).key
+        for current in range(most if rounds is None else min(rounds, most)):
+            before = self.at
+            if numbers and not self.once:
+                self.at = replace(before, atoms={**before.atoms, number: numbers[current]})
             left = self.tree(node.body, calls)
+            self.at = before
             if left in ("break", "end"):
                 return ""
             if left not in ("", "continue"):
