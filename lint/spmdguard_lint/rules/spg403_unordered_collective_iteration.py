@@ -4,6 +4,7 @@
 ## What it does
 Finds loops that call collectives for items in an order of each rank's own: over a set, in the order in which things
 finish, over a list that the rank decides to reverse, rotate, sort or shuffle; and branches on such an order.
+The items may be groups that share members: each call then meets ranks that are in another group.
 
 ## Why is this bad
 The order of a set of strings differs between processes: Python salts their hashes anew in each. Rank 0
@@ -51,19 +52,22 @@ cannot be compared raise. The order of completion, and sets behind a function of
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.nodes import Loop, Node, Op, every_node
-from ..values.value import OF_A_SET
+from ..values.evaluate import Valuation
+from ..values.value import OF_A_SET, alternatives
 from .registry import rule
 from .support import from_divergence
 from .support_claims import claimed, decided
-from .support_trees import finding_at, steps, waits
+from .support_trees import finding_at, members_of, steps, waits
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
+    from ..values.value import Value
 
 RULE = rule(
     code="SPG403",
@@ -73,6 +77,7 @@ RULE = rule(
     page=__doc__,
     fix="safe",
 )
+_AT = Valuation(0, 4, 2)
 HELP = "iterate in an order that all ranks share: `sorted(...)` around the set"
 SHARED = "take the items in an order that all ranks share"
 
@@ -105,5 +110,28 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _with_data(op: Op) -> bool:
-    """Whether it matters which item an operation belongs to; one barrier is like another."""
-    return waits(op) and "barrier" not in op.name
+    """Whether it matters which item an operation belongs to; one barrier is like another.
+
+    Where the items are groups, each call meets other ranks.
+    """
+    return (waits(op) and "barrier" not in op.name) or (op.kind == "collective" and _on_each(op.group))
+
+
+def _on_each(group: Value | None) -> bool:
+    """Whether a group is now this and now that one of several that share members: groups themselves are the items."""
+    if group is None or not _one_of_several(group):
+        return False
+    several = {one.key: members_of(one, _AT) for one in alternatives(group)}
+    return any(
+        first is None or second is None or not set(first).isdisjoint(second)
+        for first, second in itertools.combinations(several.values(), 2)
+    )
+
+
+def _one_of_several(group: Value) -> bool:
+    if group.tag != "ite":
+        return False
+    condition, then, orelse = group.data
+    label = condition.data[0] if condition.tag == "sym" else None
+    chosen = isinstance(label, tuple) and "one-of" in label[:2] and then.key != orelse.key
+    return chosen or _one_of_several(then) or _one_of_several(orelse)

@@ -283,6 +283,48 @@ def test_ordered_items_are_silent() -> None:
     )
 
 
+def test_groups_in_another_order() -> None:
+    """Groups of the same ranks, taken in an order of each rank's own; those without common members may be."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def twins(x):
+            world, twin = dist.group.WORLD, dist.new_group()
+            order = [twin, world]
+            if dist.get_rank() % 2:
+                order.reverse()
+            for group in order:
+                dist.all_reduce(x, group=group)  # SPG403
+
+        def chosen(x):
+            first, second = dist.new_group([0, 1]), dist.new_group([1, 0])
+            for i, group in enumerate([first, second] if dist.get_rank() else [second, first]):
+                dist.barrier(group=group)  # SPG403
+
+        def alike(x):
+            order = [dist.new_group(), None]
+            if dist.get_world_size() % 2:
+                order.reverse()
+            for group in order:
+                dist.all_reduce(x, group=group)
+
+        def without_common_members(x):
+            order = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+            if dist.get_rank() > 1:
+                order.reverse()
+            for group in order:
+                dist.barrier(group=group)
+
+        def own(names):
+            mine = dist.new_group([0, 1]) if dist.get_rank() < 2 else dist.new_group([2, 3])
+            for name in set(names):
+                dist.barrier(group=mine)
+        """,
+        *ORDER,
+    )
+
+
 def test_known_miss_pop() -> None:
     """Taking items out of a set one by one is not seen."""
     assert agree(
