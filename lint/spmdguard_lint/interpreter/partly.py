@@ -27,10 +27,11 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Partly(NamedTuple):
-    """On which ranks a name exists, and where it is bound."""
+    """On which ranks a name exists, where it is bound, and the rows of the arm that binds it."""
 
     exists: Value
     place: Place
+    rows: range
 
 
 def note_partly_bound(
@@ -48,7 +49,7 @@ def note_partly_bound(
         for name in names:
             sites = bound.get(name)
             if sites and all(_stands_in(site, arm) for site in sites):
-                frame.partly[name] = Partly(exists, frame.place(sites[0]))
+                frame.partly[name] = Partly(exists, frame.place(sites[0]), _rows(arm))
 
 
 def note_partly_set(
@@ -67,7 +68,9 @@ def note_partly_set(
         for name in sorted(names) if arm else ():
             site = _given_only_in(cls, name, arm)
             if site is not None:
-                frame.machine.partly.setdefault((id(cls), name), Partly(exists, frame.place(site)))
+                frame.machine.partly.setdefault(
+                    (id(cls), name), Partly(exists, frame.place(site), _rows(arm))
+                )
 
 
 def _given_only_in(cls: ClassInfo, name: str, arm: Sequence[ast.stmt]) -> ast.AST | None:
@@ -101,7 +104,9 @@ def note_attribute_use(frame: Frame, receiver: Value, name: str, node: ast.AST) 
 def note_use(frame: Frame, node: ast.Name) -> None:
     """Leave an event where a name is used that some ranks do not have."""
     known = frame.partly.get(node.id)
-    if known is not None:
+    if (
+        known is not None and node.lineno not in known.rows
+    ):  # another round of a loop binds it again in its arm
         _leave(frame, node, node.id, known)
 
 
@@ -111,8 +116,11 @@ def _leave(frame: Frame, node: ast.AST, text: str, known: Partly) -> None:
 
 
 def _stands_in(site: ast.AST, arm: Sequence[ast.stmt]) -> bool:
-    row = getattr(site, "lineno", 0)
-    return arm[0].lineno <= row <= (arm[-1].end_lineno or row)
+    return getattr(site, "lineno", 0) in _rows(arm)
+
+
+def _rows(arm: Sequence[ast.stmt]) -> range:
+    return range(arm[0].lineno, (arm[-1].end_lineno or arm[-1].lineno) + 1)
 
 
 def _bindings(frame: Frame) -> dict[str, list[ast.AST]]:

@@ -274,3 +274,30 @@ def nested(total):
 """,
         "SPG209",
     )
+
+
+def test_bound_again_in_each_round() -> None:
+    """The arm of a loop's round binds the name before it uses it; behind the arm it is missing on the other ranks."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def place_of(spec):
+            return spec == dist.get_rank()
+
+        def export(specs, x):
+            for spec in specs:
+                if place_of(spec):
+                    base = x.clone()
+                    print(base)
+                dist.all_reduce(x)
+
+        def behind(specs, x):
+            for spec in specs:
+                if dist.get_rank() == 0:
+                    base = x.clone()
+                print(base)  # SPG209
+                dist.all_reduce(x)
+        """,
+        "SPG209",
+    )
