@@ -2,7 +2,7 @@
 
 A launcher ends all ranks as soon as one of them has died. Python runs no handler while its main thread is
 blocked in C, but writes to the wakeup descriptor at once. Where the program has a handler of its own, or
-asyncio the descriptor, nothing is changed.
+asyncio the descriptor, nothing is changed. A forked child has the default action again.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Termination:
                 return
             signal.signal(signal.SIGTERM, self._handle)
             self._installed = True
+            _catching.append(self)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         """On the main thread, when it gets to run: end as without a handler, unless the watch is about to."""
@@ -65,6 +66,46 @@ class Termination:
             if found != self._writing:
                 signal.set_wakeup_fd(found)  # somebody else's by now
             self._installed = False
+            _catching.remove(self)
+
+    def is_handling(self) -> bool:
+        """Whether SIGTERM still comes here, and not to a handler that the program has installed since."""
+        return signal.getsignal(signal.SIGTERM) == self._handle
+
+    def leave_to_default(self) -> None:
+        """In a forked child, which has no watch: SIGTERM ends it, and its parent does not hear of it."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        self._installed = False
+
+
+_catching: list[Termination] = []
+_masks: list[set[int]] = []
+
+
+def _before_fork() -> None:
+    """Let SIGTERM wait: Python forgets signals that reach a child before it knows that it is one."""
+    if _catching and _catching[-1].is_handling():
+        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))  # type: ignore[arg-type]
+
+
+def _after_fork_in_parent() -> None:
+    if _masks:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _masks.pop())
+
+
+def _after_fork_in_child() -> None:
+    if _masks:
+        _catching.pop().leave_to_default()
+        _catching.clear()
+        signal.pthread_sigmask(signal.SIG_SETMASK, _masks.pop())
+        _masks.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )
 
 
 def die() -> None:
