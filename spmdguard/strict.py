@@ -243,6 +243,8 @@ def _note(kind: str, what: str) -> None:
     frame: Any = sys._getframe(2)
     while frame is not None and _is_library(frame.f_code.co_filename):
         name = frame.f_code.co_filename
+        if name.startswith("<frozen importlib"):
+            return  # an import that keeps its bytecode
         if name.startswith(_PACKAGE) and name not in _TRANSPARENT and "record" not in name:
             return
         frame = frame.f_back

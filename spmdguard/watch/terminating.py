@@ -86,7 +86,7 @@ _masks: list[set[int]] = []
 def _before_fork() -> None:
     """Let SIGTERM wait: Python forgets signals that reach a child before it knows that it is one."""
     if _catching and _catching[-1].is_handling():
-        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))  # type: ignore[arg-type]
+        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
 
 
 def _after_fork_in_parent() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,17 @@ def test_it_cannot_be_nested() -> None:
     """One block a thread."""
     with spmdguard.strict_mode(), pytest.raises(RuntimeError, match="on already"):
         spmdguard.strict_mode().__enter__()
+
+
+def test_an_import_that_keeps_its_bytecode_is_no_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Python writes when it imports a module for the first time."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    (tmp_path / "imported_under_strict_mode.py").write_text("VALUE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with spmdguard.strict_mode() as report:
+        importlib.import_module("imported_under_strict_mode")
+    assert (tmp_path / "__pycache__").is_dir()
+    assert report.main_only == ()

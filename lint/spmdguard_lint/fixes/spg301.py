@@ -25,11 +25,19 @@ def fix(finding: Finding, script: Script) -> Proposal | None:
     loop = script.loop_at(site or finding.site)
     if loop is None:
         return None if site else agree_on_exit(finding, script, in_training_only=False)
+    if is_rank_local(script, loop):
+        return None
     rewrite = Rewrite(script)
     thrown_away = site is not None and site != finding.site
     if not (use_verdict(rewrite, loop, finding.site) if thrown_away else end_step(rewrite, loop)):
         return None
     return Proposal("unsafe", "agree on a stop at the end of each step", rewrite.code())
+
+
+def is_rank_local(script: Script, node: cst.CSTNode) -> bool:
+    """Whether a node stands in a function that is declared rank-local: no place for an agreement."""
+    functions = (around for around in script.around(node) if isinstance(around, cst.FunctionDef))
+    return any("rank_local" in script.code(one) for function in functions for one in function.decorators)
 
 
 def end_step(rewrite: Rewrite, loop: Loop) -> bool:

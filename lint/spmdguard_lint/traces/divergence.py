@@ -148,7 +148,10 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
 
 
 def _ends_by_conditions(loop: Loop, quiet: Reader) -> bool:
-    """Whether a loop has no operation, and its ways out stand in branches, each of which is judged on its own."""
+    """Whether a loop has no operation, and its ways out stand in branches that differ between ranks themselves.
+
+    Each of those is judged on its own.
+    """
     if loop.form == "search" or first_op(loop.body, quiet)[0] is not None:
         return False
     stack = [(loop.body, _WAYS_OUT)]
@@ -157,7 +160,9 @@ def _ends_by_conditions(loop: Loop, quiet: Reader) -> bool:
         for node in tree:
             if isinstance(node, Jump) and node.kind in ways:
                 return False
-            if not isinstance(node, (Branch, Loop)):
+            if not (isinstance(node, Branch) and variance(node.condition.taint)) and not isinstance(
+                node, Loop
+            ):
                 inside = _ENDS if isinstance(node, Call) else ways
                 stack.extend((child, inside) for child in node.subtrees())
     return True
