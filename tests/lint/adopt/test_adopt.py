@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from spmdguard_lint.adopt.command import adopt_command
 
+pytestmark = pytest.mark.once
+
 SCRIPTS = Path(__file__).parent / "scripts"
 STYLES = {
     "functions": ("functions.py",),

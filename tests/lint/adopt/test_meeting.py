@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from spmdguard_lint.adopt.command import adopt_command
 
+pytestmark = pytest.mark.once
+
 SCRIPT = """\
 import torch
 import torch.distributed as dist

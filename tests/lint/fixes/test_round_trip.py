@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spmdguard_lint.fixes.edits import apply_edits, edits_between, lines_of, overlap
@@ -15,6 +16,8 @@ from spmdguard_lint.fixes.texts import raw_text, to_bytes
 from spmdguard_lint.source.reading import CannotRead, decode_source
 
 from tests.lint.fuzzing.grow import grown
+
+pytestmark = pytest.mark.once
 
 NEWLINES = st.sampled_from(["\n", "\r\n", "\r"])
 TEXTS = st.text(st.sampled_from("ab \t\n\r\x0c\x1c\u2028é#"), max_size=40)

@@ -12,6 +12,8 @@ from tests.lint.generated.minimise import minimise, stays
 from tests.lint.generated.oracle import judge
 from tests.lint.generated.programs import from_seed, programs
 
+pytestmark = pytest.mark.once
+
 HEAD = """
 import contextlib, os, sys
 import torch
