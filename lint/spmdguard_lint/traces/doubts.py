@@ -76,7 +76,7 @@ def follows_orders(node: Branch) -> bool:
 
 def _obeys(follower: Tree, leader: Tree) -> bool:
     said = [op.name for op in every_node(leader) if isinstance(op, Op) and op.kind == "collective"]
-    if not said:
+    if not said or not said[-1].startswith("broadcast"):
         return False
     for loop in every_node(follower):
         if not isinstance(loop, Loop):
