@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .nodes import APART, Call, Fallible, Jump, Loop, Node, Region, Tree, Try
+from .nodes import APART, Fallible, Jump, Loop, Node, Region, Tree, Try
+from .terms import outside
 
-_ENDS_A_CALL = frozenset({"return", "break", "continue", "end"})
-_ENDS_A_ROUND = frozenset({"break", "continue", "end"})
 Ways = frozenset[str]
 _STRAIGHT: Ways = frozenset()
 
@@ -39,6 +38,8 @@ def _tree(tree: Tree, concerns: Callable[[Node], bool], caught: bool, found: set
 def _node(node: Node, concerns: Callable[[Node], bool], caught: bool, found: set[Node]) -> Ways | None:
     if isinstance(node, Region) and node.kind in APART:
         return _STRAIGHT
+    if isinstance(node, Jump):
+        return frozenset({node.kind})
     caught = caught or isinstance(node, Try) or (isinstance(node, Region) and node.kind == "deferred")
     mine = [_tree(child, concerns, caught, found) for child in node.subtrees()]
     if concerns(node) or (caught and isinstance(node, Fallible)):
@@ -48,10 +49,8 @@ def _node(node: Node, concerns: Callable[[Node], bool], caught: bool, found: set
         if leads is None:
             return None
         ways = ways | leads
-    if isinstance(node, Jump):
-        return frozenset({node.kind})
-    if isinstance(node, Call):
-        return ways - _ENDS_A_CALL
-    if isinstance(node, Loop) and (node.form != "while" or ways & {"break", "end"}):
-        return ways - _ENDS_A_ROUND
-    return None if isinstance(node, Loop) else ways
+    if isinstance(node, Loop):
+        if node.form == "while" and not ways & {"break", "end"}:
+            return None
+        ways = ways - {"end"}
+    return frozenset(outside(node, ways))

@@ -354,21 +354,21 @@ class Reader:
 
     def _loop(self, node: Loop, k: Continuation) -> int:
         after_normal = self.read(node.orelse, k) if node.orelse else k.fall
+        rounds = self._count(node)
+        known = rounds[1] if isinstance(rounds, tuple) and isinstance(rounds[1], int) else None
         if not self.has_ops(node.body):
             inside = self.read(node.body, k.but(fall=after_normal, cont=after_normal, brk=k.fall))
             if inside != after_normal and NEVER not in (inside, after_normal) and self.watcher is not None:
                 self.watcher.loop(node, k, self)
-            rounds = self._count(node)
-            if isinstance(rounds, tuple) and isinstance(rounds[1], int):
-                return inside if rounds[1] > 0 else after_normal
+            if known is not None:
+                return inside if known > 0 else after_normal
             return self.terms.alt(("rounds", node.place), inside, after_normal)
         if self.watcher is not None:
             self.watcher.loop(node, k, self)
         by_rank = node.form == "for" and node.count is not None and rank_dependent(node.count)
-        rounds = self._count(node) if by_rank else None
-        if isinstance(rounds, tuple) and isinstance(rounds[1], int) and rounds[1] <= MAX_ROUNDS:
+        if by_rank and known is not None and known <= MAX_ROUNDS:
             term = after_normal
-            for _ in range(rounds[1]):
+            for _ in range(known):
                 term = self.read(node.body, k.but(fall=term, cont=term, brk=k.fall))
             return term
         endless = node.form == "while" and not any(
@@ -383,7 +383,7 @@ class Reader:
             return after_normal
         if endless:
             after_normal = NEVER
-        return self.terms.loop(self._count(node), term, after_normal, k.fall)
+        return self.terms.loop(rounds, term, after_normal, k.fall)
 
     def _count(self, node: Loop) -> Hashable:
         if node.count is not None and self.valuation is not None:
@@ -465,7 +465,7 @@ class Reader:
                 if isinstance(node, Op) and node.name == "destroy_process_group":
                     found.add("destroy")
                 for child in node.subtrees():
-                    found |= _outside(node, self.ways_out(child))
+                    found |= outside(node, self.ways_out(child))
             known = self.leaving[key] = frozenset(found)
         return known
 
@@ -483,7 +483,7 @@ class Reader:
         return any(self.has_ops(child) for child in node.subtrees())
 
 
-def _outside(node: Node, kinds: frozenset[str]) -> set[str]:
+def outside(node: Node, kinds: frozenset[str]) -> set[str]:
     """How jumps inside a node look from outside: a call contains returns, a loop breaks.
 
     A block resumed inside a generator jumps in the function that consumes the generator ("outer").

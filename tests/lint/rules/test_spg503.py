@@ -370,3 +370,36 @@ def test_what_a_helper_takes_away_is_shown_at_its_call() -> None:
         """,
         "SPG503",
     )
+
+
+def test_who_has_left_inside_a_block_does_not_read() -> None:
+    """A return in the block of a manager of the project leaves the function, not the manager alone."""
+    assert agree(
+        """
+        import contextlib
+        import torch
+        import torch.distributed as dist
+
+        @contextlib.contextmanager
+        def timed():
+            print("begin")
+            yield
+            print("end")
+
+        def left_inside(x):
+            if dist.get_rank() == 0:
+                torch.save(x, "cache.pt")
+            with timed():
+                if dist.get_rank() != 0:
+                    return None
+            return torch.load("cache.pt")
+
+        def all_go_on(x):
+            if dist.get_rank() == 0:
+                torch.save(x, "cache.pt")
+            with timed():
+                print(x)
+            return torch.load("cache.pt")  # SPG503
+        """,
+        "SPG503",
+    )
