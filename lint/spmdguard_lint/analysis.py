@@ -189,8 +189,8 @@ def in_context(roots: list[Root], decided: Iterable[Place] = ()) -> list[Diverge
         for divergence in root.divergences:
             place = divergence.condition_place
             if not divergence.calls and place in seen_in_context:
-                borne_out = bad_in_context.get((place, divergence.shape), "")
-                if borne_out in ("", "possible") and borne_out != divergence.certainty:
+                borne_out = bad_in_context.get((place, divergence.shape))
+                if borne_out is None or (borne_out == "possible" and divergence.certainty != "possible"):
                     continue
             which = (place, divergence.shape, divergence.subgroup)
             known = best.get(which)

@@ -14,6 +14,7 @@ from ..values.value import (
     Member,
     Value,
     choice,
+    doubted,
     expression,
     is_const,
     is_split,
@@ -76,10 +77,7 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
         result = choice(condition, first, second)
         if {then.tag, orelse.tag} <= _OPAQUE:
             # found here or there, it is mostly the same thing
-            doubted = frozenset(
-                t._replace(certainty="possible") if t.kind == "filesystem" else t for t in result.taint
-            )
-            return retaint(result, doubted, result.trip)
+            return retaint(result, doubted(result.taint, "filesystem"), result.trip)
         return result
     if tag == "const" and isinstance(receiver.data[0], Member):
         found = member_attribute(frame, receiver.data[0], receiver, name, node)

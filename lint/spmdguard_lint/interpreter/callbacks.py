@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ..values.value import Taints, Value, alternatives, symbol, union
+from ..values.value import Taints, Value, alternatives, doubted, symbol, union
 from .contents import is_container, structure
 from .expressions import text_of, tuple_value
 from .frame import Frame
@@ -93,9 +93,7 @@ def doubted_of_many(frame: Frame, listed: Value, trip: Taints) -> Taints:
     }
     if len(classes) < 2:
         return trip
-    return frozenset(
-        t._replace(certainty="possible") if t.kind in ("rank", "group-rank") else t for t in trip
-    )
+    return doubted(trip, "rank", "group-rank")
 
 
 def _understood(frame: Frame, node: ast.For | ast.AsyncFor, listed: Value) -> list[Added] | None:

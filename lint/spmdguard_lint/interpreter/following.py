@@ -9,7 +9,7 @@ from ..facts import lookup as facts
 from ..traces.doubts import CUT, HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.evaluate import rank_dependent
-from ..values.value import NO_TAINT, Taint, Taints, Value, expression, is_const, symbol, union
+from ..values.value import NO_TAINT, Taint, Taints, Value, doubted, expression, is_const, symbol, union
 from .expressions import text_of
 from .frame import Frame
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
@@ -31,7 +31,7 @@ def trusted(frame: Frame, info: FunctionInfo, taint: Taints) -> Taints:
     """
     if frame.machine.reach.reaches(info):
         taint = frozenset(t for t in taint if t.kind in ("rank", "group-rank"))
-    return frozenset(t._replace(certainty="possible") for t in taint)
+    return doubted(taint)
 
 
 def by_name(frame: Frame, info: FunctionInfo, node: ast.AST) -> Value | None:

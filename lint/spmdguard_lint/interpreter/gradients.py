@@ -8,15 +8,11 @@ same file decides in its ``forward`` by the contents of a batch or by chance whe
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name
 from ..names.emptiness import asked_for_emptiness
 from ..values.value import NO_TAINT, NONE, Taint, Taints, Value
 from .frame import Frame
-
-if TYPE_CHECKING:
-    pass
 
 _CONTENTS = frozenset(
     {"any", "all", "item", "sum", "numel", "nonzero", "max", "min", "count_nonzero", "tolist"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values.value import NO_TAINT, Taints, Value, union
+from ..values.value import NO_TAINT, Taints, Value, doubted, union
 
 _AS_LONG = frozenset(
     {
@@ -37,14 +37,10 @@ def trip_taint(value: Value) -> Taints:
         return NO_TAINT
     if value.tag == "expr" and value.data[0] in _AS_LONG:
         found = union(*(trip_taint(operand) for operand in value.data[1]))
-        return _doubted(found) if value.data[0] in _MAPPINGS else found
+        # a mapping that was found here or made there mostly has the same entries
+        return doubted(found, "filesystem") if value.data[0] in _MAPPINGS else found
     if value.tag not in ("expr", "sym"):
         return NO_TAINT
     return frozenset(
         t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem")
     )
-
-
-def _doubted(taint: Taints) -> Taints:
-    """A mapping that was found here or made there mostly has the same entries."""
-    return frozenset(t._replace(certainty="possible") if t.kind == "filesystem" else t for t in taint)

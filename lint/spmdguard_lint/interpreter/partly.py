@@ -38,11 +38,8 @@ def note_partly_bound(
     frame: Frame, node: ast.If, condition: Value, then_state: State, else_state: State
 ) -> None:
     """Remember the names that one arm of a branch on the rank has bound and the other has not."""
-    for arm, mine, other, exists in (
-        (node.body, then_state, else_state, condition),
-        (node.orelse, else_state, then_state, negate(condition)),
-    ):
-        names = [name for name in mine.variables if name not in other.variables] if arm else []
+    for arm, mine, other, exists in _arms(node, condition, then_state, else_state):
+        names = [name for name in mine.variables if name not in other.variables]
         if not names:
             continue
         bound = _bindings(frame)
@@ -60,17 +57,23 @@ def note_partly_set(
     cls = frame.machine.objects.info(own).cls if own is not None and own.tag == "obj" else None
     if own is None or cls is None or cls.module is not frame.module:
         return
-    for arm, mine, other, exists in (
-        (node.body, then_state, else_state, condition),
-        (node.orelse, else_state, then_state, negate(condition)),
-    ):
+    for arm, mine, other, exists in _arms(node, condition, then_state, else_state):
         names = mine.heap.get(own.data[0], {}).keys() - other.heap.get(own.data[0], {}).keys()
-        for name in sorted(names) if arm else ():
+        for name in sorted(names):
             site = _given_only_in(cls, name, arm)
             if site is not None:
                 frame.machine.partly.setdefault(
                     (id(cls), name), Partly(exists, frame.place(site), _rows(arm))
                 )
+
+
+def _arms(
+    node: ast.If, condition: Value, then_state: State, else_state: State
+) -> Iterator[tuple[list[ast.stmt], State, State, Value]]:
+    """The arms that are there, each with the state that it leaves, that of the other, and when it runs."""
+    yield node.body, then_state, else_state, condition
+    if node.orelse:
+        yield node.orelse, else_state, then_state, negate(condition)
 
 
 def _given_only_in(cls: ClassInfo, name: str, arm: Sequence[ast.stmt]) -> ast.AST | None:
@@ -104,15 +107,17 @@ def note_attribute_use(frame: Frame, receiver: Value, name: str, node: ast.AST) 
 def note_use(frame: Frame, node: ast.Name) -> None:
     """Leave an event where a name is used that some ranks do not have."""
     known = frame.partly.get(node.id)
-    if (
-        known is not None and node.lineno not in known.rows
-    ):  # another round of a loop binds it again in its arm
+    if known is not None:
         _leave(frame, node, node.id, known)
 
 
 def _leave(frame: Frame, node: ast.AST, text: str, known: Partly) -> None:
+    """An event at a use outside of the arm; in it, another round of a loop has bound the name again."""
+    place = frame.place(node)
+    if place.filename == known.place.filename and place.row in known.rows:
+        return
     bound = Value("place", (known.place,), key=("place", known.place))
-    frame.out.append(Event(frame.place(node), EVENT, text, (known.exists, bound)))
+    frame.out.append(Event(place, EVENT, text, (known.exists, bound)))
 
 
 def _stands_in(site: ast.AST, arm: Sequence[ast.stmt]) -> bool:

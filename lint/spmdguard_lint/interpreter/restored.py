@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values.value import Value, is_const, retaint
+from ..values.value import Value, doubted, is_const, retaint
 from .lengths import trip_taint
 
 _LOADS = frozenset({"call:torch.load", "call:torch.serialization.load"})
@@ -17,10 +17,7 @@ def restored(item: Value, receiver: Value, index: Value) -> Value:
     """
     if not item.taint or not (is_const(index) and isinstance(index.data[0], str)) or not _is_loaded(receiver):
         return item
-    doubted = frozenset(
-        t._replace(certainty="possible") if t.kind in ("rank", "group-rank") else t for t in item.taint
-    )
-    return retaint(item, doubted, trip_taint(item))
+    return retaint(item, doubted(item.taint, "rank", "group-rank"), trip_taint(item))
 
 
 def _is_loaded(value: Value) -> bool:

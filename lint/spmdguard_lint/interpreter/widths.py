@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values.value import Value, is_const, retaint
+from ..values.value import Value, doubted, is_const, retaint
 
 _SIZES = frozenset({"attr:shape", "call:size"})
 
@@ -12,7 +12,4 @@ def width(size: Value, whole: Value, index: Value) -> Value:
     first = not is_const(index) or not isinstance(index.data[0], int) or index.data[0] == 0
     if first or whole.tag != "expr" or whole.data[0] not in _SIZES or not size.taint:
         return size
-    doubted = (
-        t._replace(certainty="possible") if t.kind in ("rank", "group-rank") else t for t in size.taint
-    )
-    return retaint(size, frozenset(doubted), size.trip)
+    return retaint(size, doubted(size.taint, "rank", "group-rank"), size.trip)

@@ -160,9 +160,8 @@ def _ends_by_conditions(loop: Loop, quiet: Reader) -> bool:
         for node in tree:
             if isinstance(node, Jump) and node.kind in ways:
                 return False
-            if not (isinstance(node, Branch) and variance(node.condition.taint)) and not isinstance(
-                node, Loop
-            ):
+            judged = isinstance(node, Branch) and variance(node.condition.taint)
+            if not judged and not isinstance(node, Loop):
                 inside = _ENDS if isinstance(node, Call) else ways
                 stack.extend((child, inside) for child in node.subtrees())
     return True

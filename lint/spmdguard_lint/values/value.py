@@ -110,6 +110,11 @@ def without_order(taint: Taints) -> Taints:
     )
 
 
+def doubted(taint: Taints, *kinds: str) -> Taints:
+    """The same reasons, those of some kinds (of any, where none is named) as no more than possible."""
+    return frozenset(t._replace(certainty="possible") if not kinds or t.kind in kinds else t for t in taint)
+
+
 _KIND_ORDER = {"rank": 0, "group-rank": 1, "time": 2, "random": 3, "filesystem": 4, "signal": 5, "order": 6}
 
 
