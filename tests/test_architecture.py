@@ -55,7 +55,7 @@ LINT_ROOMS = {
 }
 # The runtime, from the ground up; a file may import from lower layers, and from its own where that is said.
 RUNTIME_LAYERS: tuple[tuple[str, ...], ...] = (
-    ("format", "current", "detach", "decorated", "memory", "exitcodes"),
+    ("arguments", "format", "current", "detach", "decorated", "memory", "exitcodes"),
     ("phases",),
     ("errors", "clock"),
     ("group",),

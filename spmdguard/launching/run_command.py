@@ -6,9 +6,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
+from spmdguard.arguments import positive_number
 from spmdguard.errors import LaunchFailed
 from spmdguard.exitcodes import ExitCode
 from spmdguard.format import without_first_frames
@@ -26,6 +28,7 @@ waited for it; 75 where the run stood still for longer than its limit; 2 where n
 Under torchrun the code of torchrun.
 """
 _EXIT_TIMEOUT_S = 30.0
+_seconds = partial(positive_number, needed="a positive number of seconds")
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -79,16 +82,6 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     own = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     own.required = False  # else the message that there is no script asks for these too
     return parser.parse_args(list(arguments))
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, got {text!r}")
-    return value
 
 
 def _refuse(wrong: str) -> int:

@@ -53,14 +53,12 @@ class Termination:
         with contextlib.suppress(OSError):
             if signal.SIGTERM in os.read(self.reading, 4096):
                 self._asked_s = self._asked_s or time.monotonic()
-        return (
-            self._asked_s is not None and self._installed and signal.getsignal(signal.SIGTERM) == self._handle
-        )
+        return self._asked_s is not None and self._installed and self.is_handling()
 
     def close(self, *, failing: bool = False) -> None:
         """Put everything back, on the main thread; ``failing``: this process ends by itself with its own code."""
         if self._installed and threading.current_thread() is threading.main_thread():
-            if signal.getsignal(signal.SIGTERM) == self._handle:
+            if self.is_handling():
                 signal.signal(signal.SIGTERM, signal.SIG_IGN if failing else signal.SIG_DFL)
             found = signal.set_wakeup_fd(-1)
             if found != self._writing:
@@ -80,26 +78,26 @@ class Termination:
 
 
 _catching: list[Termination] = []
-_masks: list[set[int]] = []
+_forking = threading.local()
 
 
 def _before_fork() -> None:
     """Let SIGTERM wait: Python forgets signals that reach a child before it knows that it is one."""
+    _forking.mask = None
     if _catching and _catching[-1].is_handling():
-        _masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}))
+        _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 
 def _after_fork_in_parent() -> None:
-    if _masks:
-        signal.pthread_sigmask(signal.SIG_SETMASK, _masks.pop())
+    if _forking.mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
 
 
 def _after_fork_in_child() -> None:
-    if _masks:
+    if _forking.mask is not None:
         _catching.pop().leave_to_default()
-        _catching.clear()
-        signal.pthread_sigmask(signal.SIG_SETMASK, _masks.pop())
-        _masks.clear()
+    _catching.clear()
+    _after_fork_in_parent()
 
 
 if hasattr(os, "register_at_fork"):

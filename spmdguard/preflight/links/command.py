@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from spmdguard.arguments import positive_number
 from spmdguard.group.torch_access import lacks_torch
 
 __all__ = ["preflight_command"]
+
+_positive = partial(positive_number, needed="a number above 0")
 
 
 def preflight_command(argv: Sequence[str]) -> int:
@@ -19,16 +23,6 @@ def preflight_command(argv: Sequence[str]) -> int:
     from spmdguard.preflight.links.measuring import measure
 
     measure(options)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"a number above 0 is needed, got {text!r}")
-    return value
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
