@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spmdguard.group.link import LinkLost
@@ -18,12 +18,11 @@ from spmdguard.watch.composing import HINT_TIMEOUT_S, compose, to_cause, write_r
 from spmdguard.watch.diagnosis import stands_still
 from spmdguard.watch.hints import Linting, files_of, files_of_program
 from spmdguard.watch.joining import Meeting
-from spmdguard.watch.leaving import continue_stopped, say
+from spmdguard.watch.leaving import say
 from spmdguard.watch.limits import Limits, limit_for
 from spmdguard.watch.peers import Peers
 from spmdguard.watch.relay import Relay
 from spmdguard.watch.settings import Settings
-from spmdguard.watch.standing import Standing
 
 _SETTLE_S = 0.4
 _COMING_S = 1.0
@@ -190,7 +189,7 @@ class Reporting:
         cause = to_cause(report)
         if self.post_cause(cause) != cause:
             return None
-        self._show(cause, standings)
+        say(cause.report)
         if self._settings.report_dir is not None:
             for path in write_reports(report, self._settings.report_dir)[2:3]:
                 say(f"spmdguard: the report as a page: {path}")
@@ -199,11 +198,6 @@ class Reporting:
     def _some_are_silent(self) -> bool:
         """A rank of which nothing is heard holds the GIL, or only gets no CPU for a moment."""
         return any(each.state == "silent" for each in self._peers.read_all())
-
-    def _show(self, cause: Cause, standings: Sequence[Standing]) -> None:
-        say(cause.report)
-        if self._settings.abort:
-            continue_stopped(standings)
 
     def _withdraw(self) -> None:
         """The ranks have met after all."""

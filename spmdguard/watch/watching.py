@@ -20,6 +20,7 @@ from spmdguard.watch.fatal import FatalRecord
 from spmdguard.watch.joining import LateWatch, can_meet, find_meeting
 from spmdguard.watch.leaving import (
     acknowledge,
+    continue_stopped,
     describe_for,
     end,
     linger,
@@ -213,6 +214,8 @@ class Watch(threading.Thread):
         self.reporting.stop_linting()
         self.reporting.wait_until_heard()
         linger(self.board, self.peers)
+        if cause.kind == STALLED:
+            continue_stopped(self.peers.read_all())  # last: it would meet the others, who would go on
         remove_board(self.board, self.peers, self._num_here)
         end(cause)
 

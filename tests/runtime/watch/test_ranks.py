@@ -114,10 +114,15 @@ def test_a_killed_rank_is_named_with_the_signal(zygote: Zygote) -> None:
 
 
 def test_a_stopped_rank_is_named_and_leaves_too(zygote: Zygote) -> None:
-    """A rank stopped by a signal is named at the limit, and runs again so that it can leave."""
-    ended = run(zygote, 2, act="stop")
-    assert ended.codes == [STALLED, STALLED], ended.report()
+    """A rank stopped by a signal is named at the limit, and runs again so that it can leave.
+
+    Not before the others are about to end: it would meet them, and they would go on in a run that is given up.
+    """
+    ended = run(zygote, 4, act="stop")
+    assert ended.codes == [STALLED] * 4, ended.report()
     assert "STALL: rank 1 is stopped by a signal" in ended.err, ended.report()
+    said = re.findall(r"rank (\d) leaves", ended.err)
+    assert sorted(said) == ["0", "1", "2", "3"], ended.report()
 
 
 def test_a_rank_that_holds_the_gil_is_named_with_its_line(zygote: Zygote) -> None:
