@@ -25,7 +25,7 @@ from spmdguard.watch.starting import Running, start
 _EPILOG = """\
 exit codes: those of the script; 1 where it raised; 74 where another rank failed or died first and this one
 waited for it; 75 where the run stood still for longer than its limit; 2 where nothing could be started.
-Under torchrun the code of torchrun.
+Under torchrun the code of torchrun; with --nproc 130 after Ctrl-C, and 143 after SIGTERM.
 """
 _EXIT_TIMEOUT_S = 30.0
 _seconds = partial(positive_number, needed="a positive number of seconds")
@@ -108,7 +108,7 @@ def _start_torchrun(options: argparse.Namespace) -> int:
     command = [
         sys.executable,
         "-m",
-        "torch.distributed.run",
+        "spmdguard.launching.torchrun",
         "--standalone",
         "--nproc-per-node",
         str(num_processes),

@@ -1,0 +1,135 @@
+"""Ctrl-C and SIGTERM under `spmdguard run --nproc 2`: every rank ends, one plain line, the shell's exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from spmdguard.launching.torchrun import run_torchrun
+
+pytestmark = pytest.mark.processes
+
+TRAIN = """
+import os, sys, time
+import torch, torch.distributed as dist
+import spmdguard
+
+def stand(how, rank):
+    print("ready", os.getpid(), flush=True)
+    while how == "train":
+        dist.all_reduce(torch.ones(1))
+        time.sleep(0.01)
+    if how == "hang" and rank == 0:
+        time.sleep(1000)
+    if how == "fail":
+        raise ValueError("bad shard")
+    dist.recv(torch.ones(1), src=1 - rank)
+
+def main():
+    dist.init_process_group("gloo")
+    stand(sys.argv[1], dist.get_rank())
+
+if "guarded" in sys.argv:
+    spmdguard.run(main)
+else:
+    main()
+"""
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """The command in a process group of its own, as in a terminal, once both ranks are ready; their process ids."""
+    (folder / "train.py").write_text(TRAIN)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spmdguard", "run", "--nproc", "2", "train.py", *arguments],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    ranks: list[int] = []
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("ready"):
+                ranks.append(int(line.split()[1]))
+            if len(ranks) == 2:
+                break
+        yield process, ranks
+    finally:
+        for pid in (process.pid, *ranks):
+            with suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+        process.wait(30)
+
+
+def end_by(number: int, process: subprocess.Popen[str], ranks: list[int]) -> str:
+    """Send a signal to the process group, as a terminal does; what was written, once no rank is left."""
+    os.killpg(process.pid, number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, said
+    assert not [pid for pid in ranks if Path(f"/proc/{pid}").exists()]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("how", "number", "line"),
+    [
+        (("train",), signal.SIGINT, "the run was interrupted (SIGINT); all ranks have ended"),
+        (("hang", "guarded"), signal.SIGINT, "the run was interrupted (SIGINT); all ranks have ended"),
+        (("train", "guarded"), signal.SIGTERM, "the run was ended by SIGTERM; all ranks have ended"),
+    ],
+)
+def test_a_signal_is_no_failure_of_torchrun(
+    tmp_path: Path, how: tuple[str, ...], number: int, line: str
+) -> None:
+    """One line instead of torchrun's traceback and its log, and the code that shells know."""
+    with started(tmp_path, *how) as (process, ranks):
+        said = end_by(number, process, ranks)
+    assert said.splitlines()[-1] == f"spmdguard: {line}"
+    assert "SignalException" not in said
+    assert "death signal" not in said
+    assert "closing signal" not in said
+
+
+def test_a_real_failure_keeps_torchruns_summary(tmp_path: Path) -> None:
+    """What torchrun says of ranks that failed is its own, and so is the code."""
+    with started(tmp_path, "fail") as (process, _):
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Root Cause (first observed failure):" in said
+    assert "the run was" not in said
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_an_interrupt_before_torchrun_handles_signals_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], early: bool
+) -> None:
+    """While torch is imported, and while the ranks' meeting point is made."""
+    fake = ModuleType("torch.distributed.run")
+    handlers = {number: signal.getsignal(number) for number in (2, 15, 1, 3)}
+
+    def interrupted(name: object) -> None:
+        raise KeyboardInterrupt
+
+    if early:
+        vars(fake)["__getattr__"] = interrupted
+    else:
+        vars(fake)["main"] = interrupted
+    monkeypatch.setitem(sys.modules, "torch.distributed.run", fake)
+    try:
+        assert run_torchrun(["train.py"]) == 130
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert capsys.readouterr().err == "spmdguard: the run was interrupted (SIGINT); all ranks have ended\n"
