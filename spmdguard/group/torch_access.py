@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -39,6 +41,26 @@ def count_by_torchrun(word: str) -> int:
     from torch.distributed.run import determine_local_world_size
 
     return int(determine_local_world_size(word))
+
+
+def run_torchrun(arguments: Sequence[str]) -> int | None:
+    """torchrun in this process; the exceptions of failed ranks leave as it raises them.
+
+    Returns:
+        The signal that ended it and its ranks; None where they ended by themselves.
+    """
+    try:
+        from torch.distributed.elastic.multiprocessing.api import SignalException
+        from torch.distributed.run import main
+    except KeyboardInterrupt:
+        return signal.SIGINT
+    try:
+        main(list(arguments))
+    except SignalException as ended:
+        return int(ended.sigval)
+    except KeyboardInterrupt:  # torchrun handles signals from the start of the ranks on
+        return signal.SIGINT
+    return None
 
 
 def describe_group(group: Any) -> str:

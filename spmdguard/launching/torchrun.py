@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from spmdguard.group.torch_access import run_torchrun
+
 _ENDING = ("Received %s death signal", "Sending process %s closing signal %s")
 _LOGGERS = (
     "torch.distributed.elastic.agent.server.api",
@@ -22,25 +24,15 @@ _LOGGERS = (
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
-def run_torchrun(arguments: Sequence[str]) -> int:
-    """Run torchrun in this process; the exceptions of failed ranks leave as torchrun raises them.
+def torchrun_command(arguments: Sequence[str]) -> int:
+    """Run torchrun in this process.
 
     Returns:
         0, or 128 and the number of the signal that ended the run.
     """
-    try:
-        from torch.distributed.elastic.multiprocessing.api import SignalException
-        from torch.distributed.run import main
-    except KeyboardInterrupt:
-        return _tell(signal.SIGINT)
     _keep_quiet_about_signals()
-    try:
-        main(list(arguments))
-    except SignalException as ended:
-        return _tell(ended.sigval)
-    except KeyboardInterrupt:  # torchrun handles signals from the start of the ranks on
-        return _tell(signal.SIGINT)
-    return 0
+    number = run_torchrun(arguments)
+    return 0 if number is None else _tell(number)
 
 
 def _keep_quiet_about_signals() -> None:
@@ -79,4 +71,4 @@ def _ranks_left() -> Iterator[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(run_torchrun(sys.argv[1:]))
+    sys.exit(torchrun_command(sys.argv[1:]))

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from spmdguard.launching.torchrun import run_torchrun
+from spmdguard.launching.torchrun import torchrun_command
 
 pytestmark = pytest.mark.processes
 
@@ -128,7 +128,7 @@ def test_an_interrupt_before_torchrun_handles_signals_is_no_error(
         vars(fake)["main"] = interrupted
     monkeypatch.setitem(sys.modules, "torch.distributed.run", fake)
     try:
-        assert run_torchrun(["train.py"]) == 130
+        assert torchrun_command(["train.py"]) == 130
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
