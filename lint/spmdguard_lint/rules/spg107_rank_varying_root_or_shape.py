@@ -78,7 +78,7 @@ from .support_counts import disagreement
 from .support_dtypes import unequal_dtypes
 from .support_roots import one_for_all_groups
 from .support_shapes import unequal
-from .support_trees import WORLDS, Path, Step, finding_at, members_of, reaching, steps
+from .support_trees import WORLDS, Path, Step, finding_at, members_of, passed, reaching, steps
 from .support_varying import varies
 
 if TYPE_CHECKING:
@@ -159,20 +159,22 @@ def _lists(analysis: Analysis) -> Iterable[Finding]:
             ):
                 continue
             alone = not step.calls and (method or op.place in called)
-            what = None if alone else _wrong_list(op, op.at_root, step.path)
+            what = None if alone else _wrong_list(op, op.at_root, step.path, passed(root.tree, step))
             if what is not None:
                 message = f"{what} in `{op.text}`"
                 yield finding_at(RULE, op, message, LISTS, certainty="definite", calls=step.calls)
 
 
-def _wrong_list(op: Op, at_root: Value, path: Path) -> str | None:
-    """A rank that has the list and is not the root, or the other way round."""
+def _wrong_list(op: Op, at_root: Value, path: Path, before: Path) -> str | None:
+    """A rank that has the list and is not the root, or the other way round; ``before`` tells who has left already."""
     for world, local in WORLDS:
         for rank in range(world):
             at = Valuation(rank, world, local)
             root = 0 if op.root is None or op.root.key == NONE.key else evaluate(op.root, at)
             given = truth(at_root, at)
-            if given is None or not isinstance(root, int) or not _surely(path, at):
+            if given is None or not isinstance(root, int):
+                continue
+            if not _surely(path, at) or not reaching(before, at):
                 continue
             if given is not (rank == root):
                 return (

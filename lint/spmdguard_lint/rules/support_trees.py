@@ -16,6 +16,7 @@ from ..traces.nodes import (
     APART,
     Branch,
     Call,
+    Jump,
     Loop,
     Node,
     Op,
@@ -100,6 +101,32 @@ def reaching(path: Path, at: Valuation) -> bool:
             if known is not None and known is not (part == "then"):
                 return False
     return True
+
+
+def passed(tree: Tree, step: Step) -> Path:
+    """The branches before a step one arm of which leaves, each with the arm that goes on: whoever comes to it took that.
+
+    ``tree`` is the one that the step was found in.
+    """
+    found: list[tuple[Node, str]] = []
+    inside = [tree]
+    for target in (*(node for node, _ in step.path), step.node):
+        here = next((nodes for nodes in inside if any(node is target for node in nodes)), [])
+        for node in here:
+            if node is target:
+                break
+            if isinstance(node, Branch) and _leaves(node.then) is not _leaves(node.orelse):
+                found.append((node, "orelse" if _leaves(node.then) else "then"))
+        inside = list(target.subtrees())
+    return tuple(found)
+
+
+def _leaves(nodes: Tree) -> bool:
+    """Whether no way leads through a tree to what stands behind it."""
+    last = nodes[-1] if nodes else None
+    if isinstance(last, Branch):
+        return _leaves(last.then) and _leaves(last.orelse)
+    return isinstance(last, Jump) and last.kind not in ("end", "assert")
 
 
 def members_of(group: Value, at: Valuation) -> tuple[int, ...] | None:

@@ -167,8 +167,10 @@ def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT
     taint = union(extra, *(a.taint for a in operands))
     size = 1 + sum(a.size for a in operands)
     key: Hashable = ("expr", operator, *(a.key for a in operands))
-    if size > MAX_SIZE and operator in _LOGIC:
-        operands = tuple(_opaque(operand) for operand in operands)
+    if size > MAX_SIZE and (operator in _LOGIC or operator in _ARITHMETIC):
+        operands = tuple(
+            _opaque(operand) if operator in _LOGIC else _bare_number(operand) for operand in operands
+        )
         size = 1 + sum(a.size for a in operands)
     if size > MAX_SIZE:
         return symbol(("computed", operator, intern(key)), taint)
@@ -176,6 +178,7 @@ def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT
 
 
 _LOGIC = frozenset({"and", "or", "not"})
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "neg"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
 
 
@@ -184,6 +187,16 @@ def _opaque(value: Value) -> Value:
     if value.size == 1 or (value.taint and _holds_rank(value)):
         return value
     return Value("sym", (("part", value.key),), value.taint, value.trip, value.key)
+
+
+def _bare_number(value: Value) -> Value:
+    """A number as it is computed, its parts as symbols of the same keys: ``n - n % k``, however long ``n`` is."""
+    if value.tag != "expr" or value.data[0] not in _ARITHMETIC:
+        return _opaque(value)
+    operator, operands = value.data
+    parts = tuple(_bare_number(operand) for operand in operands)
+    size = 1 + sum(part.size for part in parts)
+    return Value("expr", (operator, parts), value.taint, value.trip, value.key, size)
 
 
 def _holds_rank(value: Value) -> bool:

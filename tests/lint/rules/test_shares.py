@@ -220,3 +220,54 @@ def test_a_random_tensor_has_the_length_that_was_asked_for() -> None:
         *RULES,
         "SPG303",
     )
+
+
+def test_a_share_is_even_however_long_the_number_of_items_is() -> None:
+    """A count whose source is a long expression is the same number in each of its places; a stride is uneven yet."""
+    assert agree(
+        """
+        import numpy as np
+        import torch.distributed as dist
+
+        class Order:
+            def __init__(self, folder, seed, name):
+                self.folder, self.seed, self.name = folder, seed, name
+                self.epoch = None
+                self.kept = None
+
+            @property
+            def path(self):
+                return f"{self.folder}/{self.name}-{self.seed}-{self.epoch}-{self.name.upper()}.npy"
+
+            def shuffle(self, epoch, here):
+                self.epoch = epoch
+                self.kept = np.arange(epoch + self.seed) if here else None
+
+        class Loader(Order):
+            def __iter__(self):
+                rows = self.kept if self.kept is not None else np.load(self.path, mmap_mode="r")
+                rank, world = dist.get_rank(), dist.get_world_size()
+                usable = len(rows) - len(rows) % (world * 32)
+                for start in range(rank * 32, usable, world * 32):
+                    yield rows[start]
+
+        class Uneven(Order):
+            def __iter__(self):
+                rows = self.kept if self.kept is not None else np.load(self.path, mmap_mode="r")
+                rank, world = dist.get_rank(), dist.get_world_size()
+                usable = len(rows) - len(rows) % 32
+                for start in range(rank * 32, usable, world * 32):
+                    yield rows[start]
+
+        def train(x, epochs):
+            even, uneven = Loader("/tmp", 1, "a"), Uneven("/tmp", 1, "a")
+            for epoch in range(epochs):
+                even.shuffle(epoch, epoch == 0)
+                for row in even:
+                    dist.all_reduce(x)
+                uneven.shuffle(epoch, epoch == 0)
+                for row in uneven:
+                    dist.all_reduce(x)  # SPG401
+        """,
+        *RULES,
+    )

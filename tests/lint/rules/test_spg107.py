@@ -399,3 +399,53 @@ def test_one_number_as_root_of_many_groups() -> None:
         """,
         "SPG107",
     )
+
+
+def test_lists_behind_an_arm_that_has_left() -> None:
+    """Who comes to a call behind ``if rank == dst: ... return`` is another rank; in a loop and a method, too."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def gather(data, dst=0):
+            rank = dist.get_rank()
+            if rank == dst:
+                outs = [None for _ in range(dist.get_world_size())]
+                dist.gather_object(data, outs, dst=dst)
+                return outs
+            dist.gather_object(data, None, dst=dst)
+            return []
+
+        def others_leave(data):
+            if dist.get_rank() != 0:
+                dist.gather_object(data, dst=0)
+                return None
+            outs = [None] * dist.get_world_size()
+            dist.gather_object(data, outs, dst=0)
+            return outs
+
+        def in_rounds(items):
+            for item in items:
+                if dist.get_rank() == 0:
+                    dist.gather_object(item, [None] * dist.get_world_size(), dst=0)
+                    continue
+                dist.gather_object(item, dst=0)
+
+        def of_another_rank(data):
+            if dist.get_rank() == 1:
+                dist.gather_object(data, [None] * dist.get_world_size(), dst=1)
+                return
+            dist.gather_object(data, None, dst=0)  # SPG107
+
+        def only_looked_at(data):
+            if dist.get_rank() == 0:
+                print(data)
+            dist.gather_object(data, None, dst=0)  # SPG107
+
+        def main(data):
+            dist.init_process_group("gloo")
+            gather(data)
+            others_leave(data)
+        """,
+        "SPG107",
+    )
