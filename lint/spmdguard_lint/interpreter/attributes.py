@@ -24,10 +24,11 @@ from ..values.value import (
 )
 from .enums import member_attribute, member_of
 from .frame import Frame
+from .kinds import DIMENSIONS, of_form
 from .partly import note_attribute_use
 
 _OPAQUE = frozenset({"expr", "sym"})
-SHAPES = frozenset({"shape", "ndim", "size", "dim", "numel", "nelement"})
+SHAPES = frozenset({"shape", "size", "numel", "nelement"})
 UNIFORM_PARTS = frozenset(
     {
         "dtype",
@@ -111,6 +112,8 @@ def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     value = expression(f"attr:{name}", (receiver,))
     if name in UNIFORM_PARTS and receiver.taint:
         return retaint(value, NO_TAINT)
+    if name in DIMENSIONS and receiver.taint:
+        return of_form(name, receiver, value)
     if name in SHAPES and receiver.taint:
         kept = frozenset(t for t in receiver.taint if t.kind not in ("data", "synced", "random"))
         return retaint(value, union(kept, receiver.trip or NO_TAINT))

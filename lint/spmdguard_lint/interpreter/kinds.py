@@ -25,6 +25,9 @@ def is_subclass(cls: Value, base: Value) -> bool | None:
     return False if isinstance(first, type) and base.tag == "class" else None
 
 
+DIMENSIONS = frozenset({"ndim", "dim", "ndimension"})
+FORM = DIMENSIONS | {"element_size", "is_floating_point", "is_complex"}
+_JOINING = frozenset({"call:torch.cat", "call:torch.concat", "call:torch.concatenate", "call:torch.stack"})
 BY_CONTENT = frozenset({"data", "random", "time", "order", "exception", "signal", "filesystem", "synced"})
 
 
@@ -57,3 +60,18 @@ DRAWN = frozenset(
         "randn_like",
     )
 )
+
+
+def of_form(name: str, receiver: Value, result: Value) -> Value:
+    """What a tensor's form tells: no content, and as many dimensions however many rows a rank has."""
+    kept = frozenset(t for t in result.taint if t.kind not in BY_CONTENT)
+    return retaint(result, kept if name not in DIMENSIONS or _chosen(receiver) else NO_TAINT)
+
+
+def _chosen(value: Value) -> bool:
+    """Whether a tensor is one of several, which may have other numbers of dimensions; one that was joined is not."""
+    if value.tag == "ite":
+        return True
+    if value.tag != "expr" or value.data[0] in _JOINING:
+        return False
+    return any(_chosen(operand) for operand in value.data[1])

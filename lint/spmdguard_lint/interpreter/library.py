@@ -40,7 +40,7 @@ from .iterating import (
     resized,
     same_length,
 )
-from .kinds import BY_CONTENT, is_subclass, structural
+from .kinds import FORM, is_subclass, of_form, structural
 from .lazily import consumed
 from .lengths import UNEVEN
 from .modes import made_of_library
@@ -62,7 +62,6 @@ _PLACEMENT = frozenset({"device", "dtype", "device_type", "pin_memory", "non_blo
 _TEXT = frozenset(
     {"startswith", "endswith", "split", "rsplit", "strip", "lower", "upper", "replace", "partition"}
 )
-_FORM = frozenset({"dim", "element_size", "is_floating_point", "is_complex"})
 _RANKISH = frozenset({"rank", "local_rank", "node_rank", "world"})
 
 
@@ -335,8 +334,8 @@ def call_unknown_method(
         result = picked(frame, result, args[0] if name == "masked_select" and args else receiver, node)
     if name in _TEXT:
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in ("filesystem", "time")))
-    if name in _FORM:
-        result = retaint(result, frozenset(t for t in result.taint if t.kind not in BY_CONTENT))
+    if name in FORM:
+        result = of_form(name, receiver, result)
     if name in ("size", "numel", "nelement"):
         result = retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
     if name == "size" and len(args) == 1:

@@ -83,6 +83,7 @@ _GUARDS = (
     "writer",
     "save",
 )
+_MISSING = frozenset({"FileNotFoundError", "OSError", "IOError"})
 _LISTS = ("listdir", "glob", "iterdir", "scandir", "walk")
 _VERBS = {"write": "writes", "rename": "renames", "remove": "removes"}
 
@@ -137,7 +138,14 @@ def alone(access: Access) -> bool:
             return False
         if isinstance(w.node, Try) and w.part == "body" and w.node.handlers:
             return False
-    return not (polls(access.where) and in_turns(access))
+    return not ((polls(access.where) or _was_missing(access)) and in_turns(access))
+
+
+def _was_missing(access: Access) -> bool:
+    """Whether an access stands in a clause that catches what a missing file raises."""
+    return any(
+        w.handler is not None and not _MISSING.isdisjoint(w.handler.names) for w in chain(access.where)
+    )
 
 
 def in_turns(access: Access) -> bool:

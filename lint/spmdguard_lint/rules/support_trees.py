@@ -104,7 +104,7 @@ def reaching(path: Path, at: Valuation) -> bool:
 
 
 def passed(tree: Tree, step: Step) -> Path:
-    """The branches before a step one arm of which leaves, each with the arm that goes on: whoever comes to it took that.
+    """The branches before a step one arm of which leaves, each with the arm that goes on.
 
     ``tree`` is the one that the step was found in.
     """

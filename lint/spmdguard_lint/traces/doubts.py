@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Hashable
 from dataclasses import replace
+from typing import TypeGuard
 
 from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import Place, Value, parts_of
 from .judged import Candidate
 from .matching import matched
 from .nodes import Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, every_node
+from .pointing import raised_by
 from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
@@ -34,7 +37,11 @@ def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, 
     """Whether the arms of a branch may be equal after all."""
     if of_one_rank(candidate) or (shape == "order" and follows_orders(node)):
         return True
+    if differ_by_items(candidate, node, quiet):
+        return True
     if shape == "exit":
+        if jump is not None and jump.kind == "raise" and gives_up(candidate, jump, quiet):
+            return True
         if jump is None or jump.kind not in ("raise", "exit") or raised_elsewhere(candidate, node, jump):
             return differ_by_raise(candidate, node, quiet)
         return runs_alone(candidate, quiet)
@@ -157,6 +164,20 @@ def _comes_to(nodes: Tree, jump: Jump, followed: bool) -> bool:
     )
 
 
+def gives_up(candidate: Candidate, jump: Jump, quiet: Reader) -> bool:
+    """Whether a rank that has polled for too long ends: without a limit, it would leave the others waiting for ever."""
+    kinds = {taint.kind for taint in candidate.taints}
+    only_time = "time" in kinds and kinds <= {"time", "filesystem", "environment"}
+    if not only_time or candidate.k.caught(raised_by(jump)):
+        return False
+    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
+        for node in outer:
+            if isinstance(node, Loop) and node.body is inner:
+                sleeps = any(isinstance(e, Event) and e.name == "sleep" for e in every_node(inner))
+                return sleeps and not quiet.has_ops(inner)
+    return False
+
+
 def runs_alone(candidate: Candidate, quiet: Reader) -> bool:
     """Whether the branch stands in the arm, free of collectives, of a run (or a group) of one process."""
     for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
@@ -185,6 +206,39 @@ def differ_by_raise(candidate: Candidate, node: Branch, quiet: Reader) -> bool:
     """Whether only exceptions that end the rank part it from the others: fatal preconditions of one arm."""
     chain = tuple((nodes, _surviving(k)) for nodes, k in candidate.chain)
     return matched(replace(candidate, chain=chain), node.condition, quiet.terms, quiet)
+
+
+def differ_by_items(candidate: Candidate, node: Branch, quiet: Reader) -> bool:
+    """Whether both ways go through the same items, and only what they ask of an item parts them.
+
+    ``for size in sizes: if size: barrier()`` on some ranks, and on the others a loop that leaves out what is empty:
+    the questions are mostly the same in other words, which no comparison of their texts shows.
+    """
+    loops = [inner for arm in (node.then, node.orelse) for inner in every_node(arm) if _asks_items(inner)]
+    if not loops or not candidate.chain:
+        return False
+    here = [inner for inner in every_node(node.then) if inner in loops] or loops
+    around = every_node(candidate.chain[-1][0])
+    others = [inner for inner in around if inner not in here and _asks_items(inner)]
+    if _sources(here).isdisjoint(_sources(others)):
+        return False
+    return matched(candidate, node.condition, quiet.terms, quiet, any_item=True)
+
+
+def _asks_items(node: Node) -> TypeGuard[Loop]:
+    """Whether a node is a loop in which a condition that all ranks share may decide about operations."""
+    if not isinstance(node, Loop) or node.iterated is None:
+        return False
+    inside = list(every_node(node.body))
+    return any(isinstance(inner, Op) for inner in inside) and any(
+        isinstance(inner, Branch) and not inner.condition.taint for inner in inside
+    )
+
+
+def _sources(loops: list[Loop]) -> set[Hashable]:
+    """What some loops run over, be it behind ``enumerate`` or beside something else in ``zip``."""
+    parts = (part for loop in loops if loop.iterated is not None for part in parts_of(loop.iterated))
+    return {part.key for part in parts if part.tag in ("obj", "sym")}
 
 
 def _surviving(k: Continuation) -> Continuation:

@@ -26,14 +26,21 @@ def matched(
     quiet: Reader,
     verdicts: Verdicts | None = None,
     key: tuple[int, bool] | None = None,
+    *,
+    any_item: bool = False,
 ) -> bool:
-    """Whether some enclosing block gives every rank the same term after all."""
+    """Whether some enclosing block gives every rank the same term after all.
+
+    With ``any_item``, it does so if what loops ask of their items is the same question.
+    """
     atoms = _atoms(condition)
     by_rank = rank_dependent(condition)
     if not by_rank and not atoms:
         return False
     worlds = [*worlds_for(condition), *quiet.more_worlds]
-    question = _Question(worlds, atoms, _shared_conditions(condition) if by_rank else [], by_rank)
+    question = Question(worlds, atoms, _shared_conditions(condition) if by_rank else [], by_rank)._replace(
+        any_item=any_item
+    )
     answers = [question]
     if by_rank and not _raises(candidate, quiet):
         answers.append(question._replace(nobody_raises=True))
@@ -50,14 +57,19 @@ def matched(
     return False
 
 
-class _Question(NamedTuple):
-    """Whether ranks do alike in these worlds, for each truth of the opaque parts of a condition."""
+class Question(NamedTuple):
+    """Whether ranks do alike in these worlds, for each truth of the opaque parts of a condition.
+
+    ``nobody_raises`` leaves out what leaves by an exception that nothing catches; ``any_item`` takes all that loops ask
+    of their items for one and the same question.
+    """
 
     worlds: list[tuple[int, int, tuple[int, ...]]]
     atoms: list[Hashable]
     shared: list[Hashable]
     by_rank: bool
     nobody_raises: bool = False
+    any_item: bool = False
 
 
 def _raises(candidate: Candidate, quiet: Reader) -> bool:
@@ -68,7 +80,7 @@ def _raises(candidate: Candidate, quiet: Reader) -> bool:
     return any("raise" in quiet.ways_out(arm) for arm in candidate.node.subtrees())
 
 
-def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: _Question) -> bool:
+def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: Question) -> bool:
     for world, local, ranks in asked.worlds:
         for agreed in product((True, False), repeat=len(asked.shared)):
             common = tuple(zip(asked.shared, agreed, strict=True))
@@ -76,7 +88,7 @@ def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: _Question)
             for rank in ranks if asked.by_rank else (0,):
                 for truths in product((True, False), repeat=len(asked.atoms)):
                     known = (*common, *zip(asked.atoms, truths, strict=True))
-                    reader = _reader_at(quiet, rank, world, local, known, asked.nobody_raises)
+                    reader = _reader_at(quiet, rank, world, local, known, asked)
                     if quiet.left <= 0:
                         return False
                     before = reader.left
@@ -152,17 +164,18 @@ def _reader_at(
     world: int,
     local: int,
     truths: tuple[tuple[Hashable, bool], ...],
-    nobody_raises: bool,
+    asked: Question,
 ) -> Reader:
     """The reader of one valuation; kept, so that what it has read serves the next question."""
-    key = (rank, world, local, truths, nobody_raises)
+    key = (rank, world, local, truths, asked.nobody_raises, asked.any_item)
     reader = quiet.by_valuation.get(key)
     if reader is None:
         valuation = Valuation(rank, world, local, dict(truths))
         reader = Reader(quiet.terms, None, valuation, subgroups=quiet.subgroups, group_key=quiet.group_key)
         reader.operating = quiet.operating
         reader.leaving = quiet.leaving
-        reader.nobody_raises = nobody_raises
+        reader.nobody_raises = asked.nobody_raises
+        reader.any_item = asked.any_item
         quiet.by_valuation[key] = reader
     return reader
 

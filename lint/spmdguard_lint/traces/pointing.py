@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from ..values.evaluate import Valuation, truth
-from ..values.value import Value
+from ..values.value import Value, parts_of
 from .catching import catches
 from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, Yielded
 from .terms import Continuation, Reader, Terms
@@ -122,7 +122,7 @@ def call_name(path: tuple[Node, ...]) -> str:
 
 def per_host(condition: Value) -> bool:
     """Whether a condition reads what may differ from host to host: the environment, the file system, data."""
-    if condition.taint:
+    if condition.taint and not _asks_for_earlier(condition):
         return True
     stack = [condition]
     while stack:
@@ -134,6 +134,18 @@ def per_host(condition: Value) -> bool:
         elif value.tag == "ite":
             stack.extend(value.data)
     return False
+
+
+def _asks_for_earlier(condition: Value) -> bool:
+    """Whether a condition asks if a container is filled, which the rank decided: was something called before?"""
+    varying = [part for part in parts_of(condition) if part.taint and part.tag != "expr"]
+    return all(
+        part.tag == "sym"
+        and isinstance(part.data[0], tuple)
+        and part.data[0][0] in ("filled", "length")
+        and all(taint.kind in ("rank", "group-rank") for taint in part.taint)
+        for part in varying
+    )
 
 
 def telling_jump(nodes: Tree, k: Continuation) -> tuple[Jump | None, tuple[Node, ...], bool]:

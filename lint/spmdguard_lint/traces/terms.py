@@ -222,7 +222,7 @@ class Reader:
         self.by_valuation: dict[Hashable, Reader] = {}
         self.decided: dict[int, tuple[bool | None, Hashable]] = {}
         self.more_worlds: list[tuple[int, int, tuple[int, ...]]] = []
-        self.nobody_raises = False  # whether what leaves by an exception that nothing catches is left out
+        self.nobody_raises = self.any_item = False  # see ``matching.Question``
 
     def read(self, nodes: Tree, k: Continuation) -> int:
         """The term of a list of nodes followed by a continuation."""
@@ -284,15 +284,16 @@ class Reader:
     def _branch(self, node: Branch, k: Continuation) -> int:
         if node.form == "while":
             return k.fall
+        known, key = (None, node.condition.key)
         if self.valuation is not None:
             known, key = self._decide(node.condition, self.valuation)
-            if known is not None:
-                return self.read(node.then if known else node.orelse, k)
-        else:
-            key = node.condition.key
+        if known is not None:
+            return self.read(node.then if known else node.orelse, k)
         then, orelse = self.read(node.then, k), self.read(node.orelse, k)
         if then != orelse and NEVER not in (then, orelse) and self.watcher is not None:
             self.watcher.branch(node, then, orelse, k, self)
+        if self.any_item and k.depth and not node.condition.taint:
+            key, then, orelse = ("item", k.depth), min(then, orelse), max(then, orelse)
         return self.terms.alt(key, then, orelse)
 
     def _decide(self, condition: Value, valuation: Valuation) -> tuple[bool | None, Hashable]:
@@ -371,9 +372,8 @@ class Reader:
             for _ in range(known):
                 term = self.read(node.body, k.but(fall=term, cont=term, brk=k.fall))
             return term
-        endless = node.form == "while" and not any(
-            isinstance(n, Branch) and n.form == "while" for n in node.body
-        )
+        conditions = (n for n in node.body if isinstance(n, Branch) and n.form == "while")
+        endless = node.form == "while" and next(conditions, None) is None
         follows = self.terms.operates[k.fall]
         next_leaf = self.terms.leaf("next", k.depth, follows)
         break_leaf = self.terms.leaf("break", k.depth, follows) if not node.orelse else k.fall

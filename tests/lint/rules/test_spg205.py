@@ -260,3 +260,109 @@ def test_calls_that_may_succeed() -> None:
         """,
         "SPG205",
     )
+
+
+def test_who_has_polled_for_too_long_may_give_up() -> None:
+    """A limit on waiting for a file ends what would hang anyway; limits on work, and caught ones, part ranks."""
+    assert agree(
+        """
+        import os
+        import time
+        import torch.distributed as dist
+
+        def wait_for(is_there, limit):
+            begin = time.monotonic()
+            while not is_there():
+                if time.monotonic() - begin > limit:
+                    raise TimeoutError("not there")
+                time.sleep(0.2)
+
+        def publish(path, limit):
+            dist.barrier()
+            wait_for(path.exists, limit)
+            dist.barrier()
+
+        def check(deadline):
+            if time.time() > deadline:
+                raise RuntimeError("too late")
+
+        def poll(path):
+            deadline = time.time() + 60
+            while True:
+                if os.path.exists(path):
+                    break
+                check(deadline)
+                time.sleep(1)
+            dist.barrier()
+
+        def train(loader, model, limit):
+            begin = time.time()
+            for batch in loader:
+                if time.time() - begin > limit:
+                    raise TimeoutError("too slow")  # SPG205
+                dist.all_reduce(model(batch))
+
+        def busy(items, limit):
+            begin = time.time()
+            for item in items:
+                if time.time() - begin > limit:
+                    raise TimeoutError("too slow")  # SPG205
+                item.work()
+            dist.barrier()
+
+        def caught(path, limit):
+            begin = time.time()
+            try:
+                while not os.path.exists(path):
+                    if time.time() - begin > limit:
+                        raise TimeoutError("not there")  # SPG205
+                    time.sleep(1)
+                dist.barrier()
+            except TimeoutError:
+                print("without it")
+            dist.barrier()
+        """,
+        "SPG205",
+    )
+
+
+def test_a_call_before_its_time_is_wrong_on_every_rank() -> None:
+    """``state_dict`` asks if what one rank collects was collected; what is missing on a rank's own disk is another matter."""
+    assert agree(
+        """
+        import os
+        import torch.distributed as dist
+
+        class Sharded:
+            def __init__(self):
+                self.states = []
+
+            def consolidate(self, to=0):
+                self.states = []
+                for rank in range(dist.get_world_size()):
+                    box = [rank]
+                    dist.broadcast_object_list(box, src=rank)
+                    if dist.get_rank() == to:
+                        self.states.append(box[0])
+
+            def state_dict(self):
+                if not self.states:
+                    raise RuntimeError("call consolidate() first")
+                return self.states
+
+        def train(steps, sharded, x):
+            sharded = Sharded()
+            for step in range(steps):
+                dist.all_reduce(x)
+                sharded.consolidate()
+                if dist.get_rank() == 0:
+                    print(sharded.state_dict())
+
+        def own(path, x):
+            if dist.get_rank() == 0:
+                if not os.listdir(path):
+                    raise RuntimeError("no rows")  # SPG205
+            dist.all_reduce(x)
+        """,
+        "SPG205",
+    )

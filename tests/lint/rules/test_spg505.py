@@ -313,3 +313,47 @@ def test_who_comes_later_finds_the_file() -> None:
         """,
         "SPG505",
     )
+
+
+def test_a_file_that_the_first_in_turn_makes_where_it_is_missing() -> None:
+    """``except FileNotFoundError`` asks whether the file is there, as ``exists`` does; without turns all come to it."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        PATH = "/tmp/shared/data.pt"
+
+        def made():
+            return torch.randn(4096, 10)
+
+        def in_turns(local_rank):
+            if dist.get_rank() > 0:
+                dist.barrier()
+            try:
+                data = torch.load(PATH)
+            except FileNotFoundError:
+                data = made()
+                torch.save(data, PATH)
+            if dist.get_rank() == 0:
+                dist.barrier()
+            return data
+
+        def all_at_once():
+            try:
+                data = torch.load(PATH)
+            except FileNotFoundError:
+                data = made()
+                torch.save(data, PATH)  # SPG505
+            dist.barrier()
+            return data
+
+        def whatever_is_there():
+            if dist.get_rank() > 0:
+                dist.barrier()
+            torch.save(made(), PATH)  # SPG505
+            if dist.get_rank() == 0:
+                dist.barrier()
+        """,
+        "SPG505",
+    )

@@ -1,0 +1,61 @@
+"""Code that looks as if ranks had other shapes: dimensions are as many everywhere, whatever the number of rows."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+
+def test_dimensions_of_what_was_joined() -> None:
+    """Rows that a rank has joined: ``ndim`` and ``dim()`` are the same everywhere, the number of rows is not."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def gather_rows(x):
+            x = x.contiguous()
+            if x.ndim == 0:
+                return dist.barrier()
+            if x.dim() > 2:
+                dist.all_reduce(x)
+            size = torch.tensor(x.shape)
+            dist.all_reduce(size)
+
+        class Metric:
+            def __init__(self, width):
+                self.rows, self.width = [], width
+
+            def update(self, row):
+                self.rows.append(row)
+
+            def compute(self):
+                gather_rows(torch.cat(self.rows or [torch.zeros(0, self.width)]))
+
+        def main(batches):
+            dist.init_process_group("gloo")
+            metric = Metric(4)
+            for number in range(dist.get_rank(), 37, dist.get_world_size()):
+                metric.update(batches[number])
+            metric.compute()
+
+        def by_rows(batches, x):
+            rows = []
+            for number in range(dist.get_rank(), 37, dist.get_world_size()):
+                rows.append(batches[number])
+            joined = torch.cat(rows)
+            if joined.shape[0] > 10:
+                dist.all_reduce(x)  # SPG101
+
+        def by_choice(x):
+            if dist.get_rank() == 0:
+                y = torch.zeros(())
+            else:
+                y = torch.zeros(3)
+            if y.ndim == 0:
+                dist.all_reduce(x)  # SPG101
+        """,
+        "SPG101",
+        "SPG102",
+        "SPG103",
+        "SPG104",
+    )
