@@ -284,9 +284,8 @@ class Reader:
     def _branch(self, node: Branch, k: Continuation) -> int:
         if node.form == "while":
             return k.fall
-        known, key = (None, node.condition.key)
-        if self.valuation is not None:
-            known, key = self._decide(node.condition, self.valuation)
+        decided = None if self.valuation is None else self._decide(node.condition, self.valuation)
+        known, key = decided or (None, node.condition.key)
         if known is not None:
             return self.read(node.then if known else node.orelse, k)
         then, orelse = self.read(node.then, k), self.read(node.orelse, k)
@@ -301,8 +300,8 @@ class Reader:
         found = self.decided.get(condition.key)
         if found is None:
             known = truth(condition, valuation)
-            found = (known, None if known is not None else residual(condition, valuation))
-            self.decided[condition.key] = found
+            rest = None if known is not None else residual(condition, valuation)
+            found = self.decided[condition.key] = (known, rest)
         return found
 
     def jump(self, node: Jump, k: Continuation) -> int:

@@ -327,7 +327,7 @@ def test_who_has_polled_for_too_long_may_give_up() -> None:
 
 
 def test_a_call_before_its_time_is_wrong_on_every_rank() -> None:
-    """``state_dict`` asks if what one rank collects was collected; what is missing on a rank's own disk is another matter."""
+    """``state_dict`` asks if what one rank collects was collected; what its own disk lacks is another matter."""
     assert agree(
         """
         import os
