@@ -279,7 +279,7 @@ def _call_wrapped(
         with frame.collecting() as nodes:
             result = call_value(frame, inner, args, kwargs, node, spread=spread)
         if frame.state is None:
-            frame.state = State({}, {})
+            frame.state = State({})
         frame.out.append(Region(frame.place(node), "deferred", nodes, text))
         if result.tag == "generator":
             frame.machine.kept[result.key] = text

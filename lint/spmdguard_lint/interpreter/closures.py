@@ -147,7 +147,7 @@ def closure_frame(machine: Machine, function: FunctionInfo) -> Frame:
     """A frame standing for a finished activation of ``function``: what a nested function sees of it."""
     from .parameters import bind_symbolic
 
-    frame = Frame(machine, function.module, function, State({}, {}), 1)
+    frame = Frame(machine, function.module, function, State({}), 1)
     if function.parent is not None:
         frame.enclosing = closure_frame(machine, function.parent)
     bind_symbolic(frame, function)

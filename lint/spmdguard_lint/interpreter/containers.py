@@ -123,9 +123,8 @@ def ordered(value: Value) -> Value:
 def fields_of(frame: Frame, value: Value) -> dict[str, Value]:
     """The fields of a container now."""
     object_id = value.data[0]
-    if frame.state is not None and object_id in frame.state.heap:
-        return frame.state.heap[object_id]
-    return frame.machine.template_heap.get(object_id, {})
+    found = None if frame.state is None else frame.state.heap.get(object_id)
+    return found if found is not None else frame.machine.template_heap.fields(object_id)
 
 
 def unpacked_mapping(frame: Frame, value: Value) -> tuple[dict[str, Value], bool]:

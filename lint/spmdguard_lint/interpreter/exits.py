@@ -76,6 +76,5 @@ def _carry(before: State, after: State, state: State) -> None:
     for name, value in after.variables.items():
         if before.variables.get(name) is not value:
             state.variables[name] = value
-    for object_id, fields in after.heap.items():
-        if before.heap.get(object_id) is not fields:
-            state.heap[object_id] = fields
+    for object_id, fields in before.heap.differing(after.heap):
+        state.heap[object_id] = fields

@@ -270,7 +270,7 @@ def overwrite(
     state = frame.live
     if value.tag == "obj" and frame.machine.objects.info(value).kind != "instance":
         object_id = value.data[0]
-        old = state.heap.get(object_id, {})
+        old = state.heap.fields(object_id)
         contents = symbol(("filled", frame.place(node), object_id), taint)
         if told_by is not None and list(old) == ["0"]:
             contents = told(contents, told_by, old["0"])
@@ -301,7 +301,7 @@ def _overwrite_either(frame: Frame, value: Value, fresh: Value) -> Value:
     if value.tag == "obj" and frame.machine.objects.info(value).kind != "instance":
         state = frame.live
         item = retaint(fresh, fresh.taint, None)  # the length of the container is not that of an item
-        state.heap[value.data[0]] = dict.fromkeys({*state.heap.get(value.data[0], {})} | {"*"}, item)
+        state.heap[value.data[0]] = dict.fromkeys({*state.heap.fields(value.data[0])} | {"*"}, item)
         return Value("obj", value.data, fresh.taint, value.trip) if value.taint else value
     if value.tag in ("const", "ext", "func", "class", "module", "extobj", "obj"):
         return value

@@ -45,7 +45,7 @@ def _after(frame: Frame, cls: ClassInfo, method: FunctionInfo, name: str, held: 
     machine = frame.machine
     if lines_of(method) > MAX_LINES or len(machine.stack) > 8:
         return NO_TAINT
-    inner = Frame(machine, method.module, method, State({}, dict(machine.template_heap)), frame.depth + 1)
+    inner = Frame(machine, method.module, method, State({}, machine.template_heap.copy()), frame.depth + 1)
     bind_symbolic(inner, method)
     assert method.self_name is not None
     receiver = inner.live.variables[method.self_name]

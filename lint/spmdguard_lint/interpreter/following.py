@@ -197,7 +197,7 @@ def run_body(
         if known is not None:
             _replay(frame, info, known, values, node)
             return known.value
-    before = dict(live.heap)
+    before = live.heap.copy()
     inner = Frame(machine, info.module, info, State({}, live.heap), frame.depth + 1, enclosing=closure)
     if closure is None and info.parent is not None:
         inner.enclosing = machine.enclosing_frame(info.parent)

@@ -122,7 +122,7 @@ class Frame:
     @property
     def live(self) -> State:
         """The current state; where control cannot come, one that nobody will see."""
-        return self.state if self.state is not None else State({}, {})
+        return self.state if self.state is not None else State({})
 
     def cell(self, name: str) -> Hashable:
         """The heap object of a variable of this frame that nested functions assign."""

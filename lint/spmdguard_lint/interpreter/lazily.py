@@ -30,7 +30,7 @@ def evaluate_lazily(frame: Frame, node: ast.expr) -> Value:
         called: ast.expr = node.func  # type: ignore[attr-defined]
         if isinstance(called, ast.Name) and called.id in _APPLYING:
             return _later(frame, node)
-        if b"async def" in frame.module.source.content:
+        if frame.module.contains(b"async def"):
             return _coroutine(frame, node) or evaluate(frame, node)  # type: ignore[arg-type]
     return _later(frame, node) if kind is ast.GeneratorExp else evaluate(frame, node)
 

@@ -294,12 +294,9 @@ def taint_changed(state: State, before: State, why: Taints) -> State:
             for name, value in new.items()
         }
 
-    heap = {
-        object_id: fields
-        if before.heap.get(object_id) is fields
-        else changed(before.heap.get(object_id, {}), fields)
-        for object_id, fields in state.heap.items()
-    }
+    heap = state.heap.copy()
+    for object_id, fields in before.heap.differing(state.heap):
+        heap[object_id] = changed(before.heap.fields(object_id), fields)
     return State(changed(before.variables, state.variables), heap)
 
 

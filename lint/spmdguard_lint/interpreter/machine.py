@@ -21,6 +21,7 @@ from ..names.symbols import Symbol
 from ..traces.nodes import Tree
 from ..values.value import NONE, Place, Taints, Value, choice, constant, symbol, union
 from .frame import Frame
+from .heap import Heap
 from .memo import CallMemo
 from .objects import ObjectTable
 from .signals import installs_handler
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..names.project import Project
     from .callbacks import Added
     from .partly import Partly
+    from .queues import Changes
 
 MAX_DEPTH = 9
 FOLLOW_BUDGET = 4_000
@@ -90,7 +92,8 @@ class Machine:
         self.told_patterns: dict[str, bool] = {}
         self.templates: dict[int, dict[str, Value]] = {}
         self.queues: dict[tuple[int, str], Taints] = {}
-        self.template_heap: dict[Hashable, dict[str, Value]] = {}
+        self.changes: dict[FunctionInfo, Changes] = {}  # of containers in fields, by method
+        self.template_heap = Heap()
         self.template_active: set[int] = set()
         self.followed: set[int] = set()
         self.num_frames = 0
@@ -190,7 +193,7 @@ class Machine:
         """Whether the user says ``# spmdguard: uniform`` of an assignment, or ``protocol`` of a branch."""
         vouched = self.vouched.get(module.filename)
         if vouched is None:
-            vouched = self.vouched[module.filename] = b"spmdguard:" in module.source.content
+            vouched = self.vouched[module.filename] = module.contains(b"spmdguard:")
         return vouched and module.source.comments.says(row, word)
 
     def is_signal_handler(self, cls: Any, name: str) -> bool:
@@ -199,7 +202,7 @@ class Machine:
         if known is None:
             from .signals import handler_names
 
-            functions = cls.functions if b"signal" in cls.module.source.content else ()
+            functions = cls.functions if cls.module.contains(b"signal") else ()
             names = (name for method in functions for name in handler_names(method.node))
             known = self.handlers[id(cls)] = frozenset(names)
         return name in known
@@ -274,7 +277,7 @@ class Machine:
         from .statements import execute_block
 
         self.begin_root(module.source.content.count(b"\n"))
-        frame = Frame(self, module, None, State({"__name__": constant("__main__")}, {}), 0)
+        frame = Frame(self, module, None, State({"__name__": constant("__main__")}), 0)
         self.module_frame = frame
         with frame.collecting() as out:
             try:
@@ -319,7 +322,7 @@ class Machine:
         from .parameters import symbolic_self
 
         self.begin_root()
-        state = State({}, dict(self.template_heap))
+        state = State({}, self.template_heap.copy())
         frame = Frame(self, enter.module, None, state, 0)
         receiver = symbolic_self(frame, enter.cls) if enter.cls else NONE
         with frame.collecting() as out:
@@ -335,7 +338,7 @@ class Machine:
     def root_frame(self, function: FunctionInfo) -> Frame:
         from .parameters import bind_symbolic
 
-        frame = Frame(self, function.module, function, State({}, {}), 0)
+        frame = Frame(self, function.module, function, State({}), 0)
         if function.parent is not None:
             frame.enclosing = self.enclosing_frame(function.parent)
         bind_symbolic(frame, function)

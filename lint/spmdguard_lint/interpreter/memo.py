@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from ..traces.nodes import Node, Tree
 from ..values.value import Value
-from .state import differing
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
     from .frame import Raised
-    from .state import Fields, State
+    from .heap import Fields, Heap
+    from .state import State
 
 MAX_CALLS = 20_000
 
@@ -106,8 +106,8 @@ class CallMemo:
         key: Hashable,
         done: Remembered,
         values: list[Value],
-        before: dict[Hashable, Fields],
-        after: dict[Hashable, Fields],
+        before: Heap,
+        after: Heap,
         room: int,
     ) -> None:
         """Keep a finished call, unless it changed what existed before it."""
@@ -116,10 +116,9 @@ class CallMemo:
             self.sizes.clear()
         own_id = done.own.data[0] if done.own is not None else None
         for one in done.raised:
-            heap = one.state.heap
-            if any(heap.get(known) is not fields for known, fields in before.items() if known != own_id):
+            if any(object_id != own_id for object_id, _ in one.state.heap.differing(before)):
                 return
-        for object_id, fields in differing(before, after):
+        for object_id, fields in before.differing(after):
             if object_id in before and object_id != own_id:
                 return
             done.made[object_id] = fields

@@ -20,7 +20,7 @@ def set_mode(frame: Frame, model: Value, mode: Value, depth: int = 0) -> None:
     if info.cls is None or not info.cls.is_module:
         return
     object_id = model.data[0]
-    held = list(frame.live.heap.get(object_id, {}).values())
+    held = list(frame.live.heap.fields(object_id).values())
     frame.live.set_field(object_id, "training", mode)
     for value in held if depth < _DEPTH else ():
         if value.tag == "obj" and frame.machine.objects.info(value).kind == "instance":

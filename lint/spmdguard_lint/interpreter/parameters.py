@@ -338,7 +338,7 @@ def _interpret_init(frame: Frame, cls: ClassInfo, init: FunctionInfo) -> dict[st
     machine = frame.machine
     if frame.depth > 8 or len(machine.stack) > 12:
         return {}
-    inner = Frame(machine, init.module, init, State({}, dict(machine.template_heap)), frame.depth + 1)
+    inner = Frame(machine, init.module, init, State({}, machine.template_heap.copy()), frame.depth + 1)
     bind_symbolic(inner, init)
     receiver = symbolic_instance(inner, cls, ("template", cls.full_name))
     if init.self_name:
@@ -361,11 +361,10 @@ def _interpret_init(frame: Frame, cls: ClassInfo, init: FunctionInfo) -> dict[st
         machine.steps_left = saved - max(0, before - machine.steps_left) // 4
     if state is None:
         return {}
-    fields = dict(state.heap.get(receiver.data[0], {}))
-    for object_id, contents in state.heap.items():
-        machine.template_heap.setdefault(object_id, contents)
-    machine.template_heap.pop(receiver.data[0], None)
-    return fields
+    for object_id in state.heap.missing(machine.template_heap):
+        if object_id != receiver.data[0]:
+            machine.template_heap[object_id] = state.heap[object_id]
+    return dict(state.heap.fields(receiver.data[0]))
 
 
 def _assigned_elsewhere(frame: Frame, cls: ClassInfo, name: str) -> Value | None:
@@ -397,7 +396,7 @@ def _join_assignments(frame: Frame, cls: ClassInfo, name: str) -> Value | None:
         taint = NO_TAINT
         if assignment.value is not None:
             apart = Frame(
-                frame.machine, function.module, function, State({}, dict(frame.machine.template_heap)), 9
+                frame.machine, function.module, function, State({}, frame.machine.template_heap.copy()), 9
             )
             bind_symbolic(apart, function)
             with apart.collecting():

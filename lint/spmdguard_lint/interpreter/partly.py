@@ -58,7 +58,7 @@ def note_partly_set(
     if own is None or cls is None or cls.module is not frame.module:
         return
     for arm, mine, other, exists in _arms(node, condition, then_state, else_state):
-        names = mine.heap.get(own.data[0], {}).keys() - other.heap.get(own.data[0], {}).keys()
+        names = mine.heap.fields(own.data[0]).keys() - other.heap.fields(own.data[0]).keys()
         for name in sorted(names):
             site = _given_only_in(cls, name, arm)
             if site is not None:

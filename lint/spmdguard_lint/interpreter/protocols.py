@@ -72,5 +72,5 @@ def iterator_of(frame: Frame, value: Value, node: ast.AST) -> Value:
 
 def fields_taint(frame: Frame, value: Value) -> Taints:
     """Why the fields of an instance may differ between ranks."""
-    fields = frame.live.heap.get(value.data[0], {})
+    fields = frame.live.heap.fields(value.data[0])
     return union(NO_TAINT, *(union(field.taint, field.trip or NO_TAINT) for field in fields.values()))

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..names.dotted import called_name
 from ..values.value import NO_TAINT, Taint, Taints
@@ -33,6 +33,15 @@ _FILLING = re.compile(rf"\.(?:{'|'.join(sorted(_FILLS))})\b|\]\s*[-+*/|&]?=")
 _ABOUT_KIND = frozenset(
     {"isinstance", "len", "hasattr", "getattr", "callable", "issubclass", "int", "bool", "str"}
 )
+
+
+class Changes(NamedTuple):
+    """What a method does to the containers in fields of its object, by the names of the fields."""
+
+    emptied: frozenset[str]
+    filled: frozenset[str]
+
+
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -47,18 +56,13 @@ def queue_taint(frame: Frame, cls: ClassInfo, name: str) -> Taints:
 
 
 def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
-    reach = frame.machine.reach
-    using = _using(frame, cls, name)
-    if not any(
-        method.name != "__init__"
-        and reach.matches(method, _EMPTYING)
-        and any(_empties(node, own, name) for node in ast.walk(method.node))
-        for method, own in using
-    ):
+    methods = [(method, own, _changes(frame, method, own)) for method, own in _with_self(cls)]
+    if not any(method.name != "__init__" and name in changes.emptied for method, _, changes in methods):
         return NO_TAINT
-    hooks = _registered(using)
-    for method, own in using:
-        if reach.matches(method, _FILLING) and not reach.reaches(method):
+    reach = frame.machine.reach
+    hooks = _registered([method for method, _, _ in methods if reach.mentions(method, name)])
+    for method, own, changes in methods:
+        if name in changes.filled and not reach.reaches(method):
             for site in _sites(method, own, name, hooks):
                 place = frame.place(site)._replace(filename=method.module.filename)
                 text = f"`self.{name}`, filled here as this rank's own work goes,"
@@ -83,33 +87,48 @@ def _sites(method: FunctionInfo, own: str, name: str, hooks: set[str]) -> Iterat
 
 def filling_methods(frame: Frame, cls: ClassInfo, name: str) -> list[FunctionInfo]:
     """The methods of a class that put something into a container in a field, and do not communicate."""
-    reach = frame.machine.reach
     return [
         method
-        for method, own in _using(frame, cls, name)
+        for method, own in _with_self(cls)
         if method.name != "__init__"
-        and reach.matches(method, _FILLING)
-        and not reach.reaches(method)
-        and any(_fills(node, own, name) for node in ast.walk(method.node))
+        and name in _changes(frame, method, own).filled
+        and not frame.machine.reach.reaches(method)
     ]
 
 
-def _using(frame: Frame, cls: ClassInfo, name: str) -> list[tuple[FunctionInfo, str]]:
-    """The methods of a class in whose text a field is named, each with its name for the object itself."""
+def _with_self(cls: ClassInfo) -> list[tuple[FunctionInfo, str]]:
+    """The methods of a class and its bases, each with its name for the object itself."""
     return [
         (method, method.self_name)
         for owner in cls.mro()
         for method in owner.methods.values()
-        if method.self_name is not None and frame.machine.reach.mentions(method, name)
+        if method.self_name is not None
     ]
 
 
-def _registered(using: list[tuple[FunctionInfo, str]]) -> set[str]:
+def _changes(frame: Frame, method: FunctionInfo, own: str) -> Changes:
+    """What a method does to the containers in the fields of its object, remembered."""
+    known = frame.machine.changes.get(method)
+    if known is None:
+        reach = frame.machine.reach
+        found: dict[Callable[[ast.AST, str], Iterator[str]], set[str]] = {_emptied: set(), _filled: set()}
+        asked = [
+            kind for kind, text in ((_emptied, _EMPTYING), (_filled, _FILLING)) if reach.matches(method, text)
+        ]
+        for node in ast.walk(method.node) if asked else ():
+            for kind in asked:
+                found[kind].update(kind(node, own))
+        known = Changes(frozenset(found[_emptied]), frozenset(found[_filled]))
+        frame.machine.changes[method] = known
+    return known
+
+
+def _registered(using: list[FunctionInfo]) -> set[str]:
     """The methods of a class that it hands to something by whose name they are hooks."""
-    classes = {id(method.cls): method.cls for method, _ in using if method.cls is not None}
+    classes = {id(method.cls): method.cls for method in using if method.cls is not None}
     found: set[str] = set()
     for cls in classes.values():
-        if b"hook" not in cls.module.source.content:
+        if not cls.module.contains(b"hook"):
             continue
         for method in cls.methods.values():
             calls = (node for node in ast.walk(method.node) if isinstance(node, ast.Call))
@@ -126,23 +145,27 @@ def _registered(using: list[tuple[FunctionInfo, str]]) -> set[str]:
     return found
 
 
-def _is_field(node: ast.AST, self_name: str, name: str) -> bool:
+def _field(node: ast.AST, self_name: str) -> Iterator[str]:
+    """The field of the object itself that an expression is, or is an item of."""
     while isinstance(node, ast.Subscript):
         node = node.value
-    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    return own and node.attr == name and node.value.id == self_name  # type: ignore[attr-defined]  # own: an attribute of a name
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self_name:
+        yield node.attr
 
 
-def _empties(node: ast.AST, self_name: str, name: str) -> bool:
+def _emptied(node: ast.AST, self_name: str) -> Iterator[str]:
+    """The fields whose container a node empties, or takes an item from."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr in _EMPTIES and _is_field(node.func.value, self_name, name)
-    if isinstance(node, ast.Delete):
-        return any(isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in node.targets)
-    if isinstance(node, ast.Assign) and _is_empty(node.value):
-        return any(
-            not isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in node.targets
-        )
-    return False
+        if node.func.attr in _EMPTIES:
+            yield from _field(node.func.value, self_name)
+    elif isinstance(node, ast.Delete):
+        for one in node.targets:
+            if isinstance(one, ast.Subscript):
+                yield from _field(one, self_name)
+    elif isinstance(node, ast.Assign) and _is_empty(node.value):
+        for one in node.targets:
+            if not isinstance(one, ast.Subscript):
+                yield from _field(one, self_name)
 
 
 def _is_empty(value: ast.expr) -> bool:
@@ -155,13 +178,19 @@ def _is_empty(value: ast.expr) -> bool:
     return made.endswith(_MADE) and (not value.args or made == "defaultdict")
 
 
-def _fills(node: ast.AST, self_name: str, name: str) -> bool:
+def _filled(node: ast.AST, self_name: str) -> Iterator[str]:
+    """The fields into whose container a node puts something."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr in _FILLS and _is_field(node.func.value, self_name, name)
-    if isinstance(node, (ast.Assign, ast.AugAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return any(isinstance(one, ast.Subscript) and _is_field(one, self_name, name) for one in targets)
-    return False
+        if node.func.attr in _FILLS:
+            yield from _field(node.func.value, self_name)
+    elif isinstance(node, (ast.Assign, ast.AugAssign)):
+        for one in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(one, ast.Subscript):
+                yield from _field(one, self_name)
+
+
+def _fills(node: ast.AST, self_name: str, name: str) -> bool:
+    return name in _filled(node, self_name)
 
 
 def _conditional_fills(function: ast.AST, self_name: str, name: str) -> Iterator[ast.AST]:

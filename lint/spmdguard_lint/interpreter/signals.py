@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..names.modules import Module
 
 _INSTALLERS = frozenset({"signal", "add_signal_handler"})
-_HANDING = ("signal.signal(", "add_signal_handler(", "atexit.register(", "finalize(", "num_workers=")
+_HANDING = (b"signal.signal(", b"add_signal_handler(", b"atexit.register(", b"finalize(", b"num_workers=")
 _CALLABLE = frozenset({"func", "wrapped", "bound", "partial"})
 
 
@@ -41,12 +41,12 @@ def install(frame: Frame, handler: Value, node: ast.AST, text: str) -> None:
 
 def installs_handler(function: FunctionInfo) -> bool:
     """Whether the text of a function hands over a function to be run at a moment of its own, as a signal handler is."""
-    source = function.module.source
-    words = [word for word in _HANDING if word.encode() in source.content]
+    words = [word.decode() for word in _HANDING if function.module.contains(word)]
     if not words:
         return False
     last = function.node.end_lineno or function.node.lineno
-    return any(word in line for line in source.lines[function.node.lineno - 1 : last] for word in words)
+    lines = function.module.source.lines[function.node.lineno - 1 : last]
+    return any(word in line for line in lines for word in words)
 
 
 def handler_names(tree: ast.AST) -> frozenset[str]:
@@ -66,9 +66,7 @@ def installed_in(frame: Frame, module: Module) -> frozenset[str]:
     """The same, for a whole file, remembered."""
     known = frame.machine.handlers.get(id(module))
     if known is None:
-        installs = any(
-            word.encode() in module.source.content for word in ("signal.signal", "add_signal_handler")
-        )
+        installs = any(module.contains(word) for word in (b"signal.signal", b"add_signal_handler"))
         known = handler_names(module.tree) if installs else frozenset()
         frame.machine.handlers[id(module)] = known
     return known

@@ -1,22 +1,17 @@
 """Abstract states: local variables and heap objects, their join at branches and their widening at loops.
 
 Terminology: a *state* maps local names to values and heap objects to their fields. Heap objects are named
-by their allocation site; copying a state copies the dictionaries of names only, an object's fields are
+by their allocation site; copying a state copies the names and what has changed in the heap, an object's fields are
 copied when written. Cost: a join is linear in the number of names and fields that differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from itertools import compress, filterfalse
-from operator import is_not
-from typing import TypeVar
+from collections.abc import Callable, Hashable
 
 from ..values.value import NO_TAINT, Taints, Value, alternatives, choice, join_trip, retaint, symbol, union
+from .heap import Fields, Heap, differing
 
-Fields = dict[str, Value]
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 _GROUP = "torch.distributed.ProcessGroup"
 VERSION = "version"
 CELL = "cell"  # a variable that other functions than its own assign: a global one, or one of a closure
@@ -29,19 +24,19 @@ class State:
 
     __slots__ = ("heap", "variables")
 
-    def __init__(self, variables: dict[str, Value], heap: dict[Hashable, Fields]) -> None:
+    def __init__(self, variables: dict[str, Value], heap: Heap | None = None) -> None:
         self.variables = variables
-        self.heap = heap
+        self.heap = Heap() if heap is None else heap
 
     def copy(self) -> State:
-        return State(dict(self.variables), dict(self.heap))
+        return State(dict(self.variables), self.heap.copy())
 
     def field(self, object_id: Hashable, name: str) -> Value | None:
         fields = self.heap.get(object_id)
         return None if fields is None else fields.get(name)
 
     def set_field(self, object_id: Hashable, name: str, value: Value) -> None:
-        fields = dict(self.heap.get(object_id, {}))
+        fields = dict(self.heap.fields(object_id))
         fields[name] = value
         self.heap[object_id] = fields
 
@@ -52,7 +47,7 @@ class State:
                 self.variables[name] = new
             elif value.tag == "tuple" and any(item is old for item in value.data):
                 self.variables[name] = with_item(value, old, new)
-        for object_id, fields in list(self.heap.items()):
+        for object_id, fields in self.heap.items():
             if any(value is old for value in fields.values()):
                 self.heap[object_id] = {k: new if v is old else v for k, v in fields.items()}
 
@@ -91,7 +86,7 @@ def join(
 def _groups_of_one_arm(joined: State, first: State, second: State, why: Taints) -> None:
     """Process groups that one arm alone has given a name: which one a rank holds, the condition has decided."""
     places = [(joined.variables, first.variables, second.variables)]
-    for object_id, fields in differing(first.heap, second.heap):
+    for object_id, fields in first.heap.differing(second.heap):
         one = first.heap.get(object_id)
         if one is not None:
             places.append((joined.heap[object_id], one, fields))
@@ -115,13 +110,13 @@ def _merge_names(
 
 
 def _merge_heaps(
-    first: dict[Hashable, Fields],
-    second: dict[Hashable, Fields],
+    first: Heap,
+    second: Heap,
     merge: Callable[[Value, Value], Value],
     why: Taints,
-) -> dict[Hashable, Fields]:
-    result = dict(first)
-    for object_id, fields in differing(first, second):
+) -> Heap:
+    result = first.copy()
+    for object_id, fields in first.differing(second):
         other = first.get(object_id)
         if other is None:
             before = before_change(object_id)
@@ -129,7 +124,7 @@ def _merge_heaps(
         else:
             merged = _merge_names(other, fields, merge)
             result[object_id] = _filled(object_id, other, fields, merged, why)
-    for object_id in filterfalse(second.__contains__, first):
+    for object_id in first.missing(second):
         before = before_change(object_id)
         if before is not None:
             result[object_id] = _merge_names(first[object_id], before, merge)
@@ -143,11 +138,6 @@ def _filled(object_id: Hashable, first: Fields, second: Fields, merged: Fields, 
     if not is_dict or not order or list(first) == list(second) or first.keys() != second.keys():
         return merged
     return {name: retaint(value, union(value.taint, order), value.trip) for name, value in merged.items()}
-
-
-def differing(first: dict[_K, _V], second: dict[_K, _V]) -> Iterator[tuple[_K, _V]]:
-    """The entries of the second that are not the very same in the first; most are, and are passed over fast."""
-    return compress(second.items(), map(is_not, map(first.get, second), second.values()))
 
 
 def before_change(object_id: Hashable) -> Fields | None:
@@ -191,8 +181,8 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
             changed = changed or value.tag not in ("func", "class", "ext", "module")
         else:
             variables[name] = merge(name, known, value)
-    heap = dict(entry.heap)
-    for object_id, fields in differing(entry.heap, back.heap):
+    heap = entry.heap.copy()
+    for object_id, fields in entry.heap.differing(back.heap):
         known_fields = entry.heap.get(object_id)
         if known_fields is None:
             known_fields = before_change(object_id)
@@ -246,6 +236,6 @@ def same(first: State, second: State) -> bool:
 
     if not equal(first.variables, second.variables):
         return False
-    if first.heap.keys() != second.heap.keys():
+    if first.heap.missing(second.heap) or second.heap.missing(first.heap):
         return False
-    return all(equal(fields, second.heap[key]) for key, fields in first.heap.items())
+    return all(equal(first.heap[key], fields) for key, fields in first.heap.differing(second.heap))

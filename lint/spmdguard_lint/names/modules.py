@@ -31,9 +31,17 @@ class Module:
         self.is_package = is_package
         self.root = root
         self._lambdas: dict[ast.Lambda, FunctionInfo] = {}
+        self._contains: dict[bytes, bool] = {}
 
     def __repr__(self) -> str:
         return f"<module {self.name}>"
+
+    def contains(self, word: bytes) -> bool:
+        """Whether a word stands anywhere in the text; remembered."""
+        known = self._contains.get(word)
+        if known is None:
+            known = self._contains[word] = word in self.source.content
+        return known
 
     @cached_property
     def markers(self) -> TextMarkers:
