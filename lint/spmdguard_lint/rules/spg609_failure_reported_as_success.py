@@ -5,7 +5,8 @@
 Finds exits with status 0 in signal handlers and in `except` clauses of code that communicates, programs that keep
 errors with spmdguard until the group is destroyed and then raise none of them, `except` clauses that only log what
 `raise_if_deferred_error` has raised, and `except` clauses inside of `deferring`, `@rank_local` or `try_or_defer`
-that swallow the error of a file before it can be kept.
+that swallow the error of a file before it can be kept. So it does clauses that only log what goes wrong while each
+rank writes its own file, where one rank then reads the files of all.
 
 ## Why is this bad
 The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
@@ -54,6 +55,8 @@ In a signal handler only set a flag; the loop agrees on it at the end of the ste
 The status is recognised where it is a constant. Handlers for `KeyboardInterrupt` are left alone. A clause inside of
 a deferral is reported where it catches a broad class, does no more than log, and all files of the deferral are
 touched in its `try`: one that answers a special case (`FileNotFoundError`), sets a flag or tries again is right.
+Files that one rank puts together are told by their names, which must hold the rank; a `raise` behind the reading is
+taken for a check of what was read.
 
 ## Fix safety
 No fix.
@@ -77,6 +80,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.value import place_of
 from .support_events import counts, finding, reading
+from .support_partial import partial_results
 from .support_swallowed import logging_only, swallowing
 
 if TYPE_CHECKING:
@@ -93,6 +97,7 @@ HELP_CLAUSE = "let the exception go on, or exit with a status other than 0"
 HELP_KEPT = "call `spmdguard.raise_if_deferred_error()` after the group is destroyed"
 HELP_SWALLOWED = "leave the error to the deferral, or raise it again after logging"
 HELP_LOGGED = "raise it again after logging"
+HELP_PARTIAL = "set a flag in the clause, all_reduce it, and raise on every rank before the files are read"
 _ASKS = re.compile(rb"raise_if_deferred_error|(?<!has_)deferred_error\(|OtherRanksFailed|@(?:\w+\.)?run\b")
 _MEANT = frozenset({"KeyboardInterrupt", "SystemExit", "StopIteration"})
 
@@ -112,6 +117,16 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for handler in logging_only(analysis):
         message = f"`{handler.text}` swallows the kept error: the program ends as a success"
         yield finding(RULE, Node(handler.place), message, HELP_LOGGED)
+    for part in partial_results(analysis):
+        message = (
+            f"`{part.handler.text}` only logs that a rank has failed; "
+            f"`{part.read.node.text}` takes what it has written for all of it"
+        )
+        steps = [
+            (part.written.node.place, f"`{part.written.node.text}` writes this rank's part"),
+            (part.read.node.place, f"`{part.read.node.text}` reads the parts of all ranks"),
+        ]
+        yield finding(RULE, Node(part.handler.place), message, HELP_PARTIAL, steps=steps)
     for root in reading(analysis):
         if "exit" in root.contents.jumps and root.contents.ops:
             walk = _Exits()

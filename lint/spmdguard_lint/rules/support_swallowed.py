@@ -13,7 +13,7 @@ from ..values.value import Place
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-_BROAD = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError"})
+BROAD = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError"})
 _LOGS = frozenset(
     {"print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print_exc"}
 )
@@ -45,7 +45,7 @@ def _clauses(analysis: Analysis, body: Tree) -> Iterator[tuple[Handler, Fallible
         if not files or len(inside) != len(faults):
             continue
         for handler in _broad(node):
-            if _only_logs(analysis, handler.place):
+            if only_logs(analysis, handler.place):
                 yield handler, inside[0]
 
 
@@ -61,20 +61,20 @@ def logging_only(analysis: Analysis) -> Iterator[Handler]:
             if not any(isinstance(e, Event) and e.name == "raise-if-deferred" for e in every_node(node.body)):
                 continue
             for handler in _broad(node)[:1]:
-                if handler.place not in seen and _only_logs(analysis, handler.place):
+                if handler.place not in seen and only_logs(analysis, handler.place):
                     seen.add(handler.place)
                     yield handler
 
 
 def _broad(node: Try) -> list[Handler]:
-    return [h for h in node.handlers if not h.names or _BROAD & set(h.names)]
+    return [h for h in node.handlers if not h.names or BROAD & set(h.names)]
 
 
 def _faults(body: Tree) -> list[Fallible]:
     return [node for node in every_node(body) if isinstance(node, Fallible) and node.io]
 
 
-def _only_logs(analysis: Analysis, place: Place) -> bool:
+def only_logs(analysis: Analysis, place: Place) -> bool:
     """Whether the except clause at a place leaves no trace of the error but a line in a log."""
     for module in analysis.project.all_modules:
         if module.filename == place.filename:
