@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import site
 import sys
+import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -146,6 +149,36 @@ def find_user_frame() -> FrameType | None:
     while frame is not None and is_library_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def format_trail(exc: BaseException, limit: int = 3) -> str:
+    """Where it was raised, in the user's code, innermost first: ``"train.py:8 in step < train.py:19 in main"``."""
+    frames = [(found.tb_frame.f_code, found.tb_lineno) for found in _chain_of(exc.__traceback__)]
+    own = [each for each in frames if not is_installed_file(each[0].co_filename)] or frames
+    texts = [f"{short_path(code.co_filename)}:{line} in {code.co_name}" for code, line in reversed(own)]
+    return " < ".join(texts[:limit]) or "an unknown place"
+
+
+def _chain_of(found: TracebackType | None) -> Iterator[TracebackType]:
+    while found is not None:
+        yield found
+        found = found.tb_next
+
+
+def is_installed_file(filename: str) -> bool:
+    """Whether a source file is none of the user's: of an installed package, of Python, or plumbing."""
+    path = filename.replace("\\", "/")
+    installed = "/site-packages/" in path or "/dist-packages/" in path
+    return installed or is_library_file(filename) or path.startswith(_library_folders())
+
+
+@lru_cache(maxsize=1)
+def _library_folders() -> tuple[str, ...]:
+    """Where Python itself and installed packages live."""
+    paths = sysconfig.get_paths()
+    found = {paths.get(name, "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found |= {*getattr(site, "getsitepackages", list)(), site.getusersitepackages() or ""}
+    return tuple(f"{path}/".replace("\\", "/") for path in sorted(found) if path)
 
 
 def is_library_file(filename: str) -> bool:

@@ -17,7 +17,7 @@ from types import FunctionType, TracebackType
 from typing import Any
 
 from spmdguard.current import simulated_values
-from spmdguard.format import add_note, escape_text, format_exception_line, format_traceback
+from spmdguard.format import add_note, escape_text, format_exception_line, format_traceback, format_trail
 from spmdguard.group.world import world
 from spmdguard.latch import is_communication_failure
 
@@ -50,7 +50,9 @@ def write_primary_error(exc: BaseException, *, since: float | None = None, leavi
     here = world()
     rank = here.rank()
     known = [told for tell in on_primary_error if leaving and (told := tell(exc)) is not None]
-    if known:
+    if isinstance(exc, KeyboardInterrupt):
+        _write_interruption(exc, rank, known[0] if known else "", since)
+    elif known:
         _write_consequence(exc, rank, known[0], since)
     else:
         _write_failure(exc, rank, since)
@@ -68,7 +70,8 @@ def _show_once() -> None:
     def hook(kind: type[BaseException], exc: BaseException, found: TracebackType | None) -> None:
         if was_written(exc):
             line = escape_text(format_exception_line(exc), 400)
-            _write_stderr(f"spmdguard: rank {world().rank()} ends with the error above: {line}")
+            if not isinstance(exc, KeyboardInterrupt):
+                _write_stderr(f"spmdguard: rank {world().rank()} ends with the error above: {line}")
         else:
             before(kind, exc, found)
 
@@ -117,6 +120,19 @@ def _write_consequence(exc: BaseException, rank: int, cause: str, since: float |
     write_error_file(format_exception_line(exc), text, (since or time.time()) + 1)
 
 
+def _write_interruption(exc: KeyboardInterrupt, rank: int, cause: str, since: float | None) -> None:
+    """Somebody ended the run, most often on every rank: a line says where this one stood."""
+    if not cause:
+        world().announce_failure(format_exception_line(exc))
+    with contextlib.suppress(Exception):
+        setattr(exc, _WRITTEN, True)
+    line = f"rank {rank} was interrupted (KeyboardInterrupt) at {format_trail(exc)}"
+    if cause and "KeyboardInterrupt" not in cause:
+        line += f"; the first cause: {cause}"
+    _write_stderr(f"spmdguard: {line}")
+    write_error_file(format_exception_line(exc), format_traceback(exc), (since or time.time()) + bool(cause))
+
+
 def lost_partner(exc: BaseException) -> bool:
     """Whether an error looks like the consequence of another rank's end: it came out of communication."""
     if is_communication_failure(exc) and not isinstance(exc, RuntimeError):
@@ -129,6 +145,8 @@ def lost_partner(exc: BaseException) -> bool:
 
 def is_consequence(exc: BaseException) -> bool:
     """Whether an error came out of communication with a rank that left, or was raised because of such a one."""
+    if isinstance(exc, KeyboardInterrupt):  # it came while this rank was told of the lost connection
+        return False
     seen: set[int] = set()
     current: BaseException | None = exc
     while current is not None and id(current) not in seen:

@@ -186,7 +186,7 @@ def _calls_script(name: str) -> bool:
 def _end(running: Running, exc: BaseException | None) -> int:
     """Tell the watch how the script ended, and give the exit code."""
     code = exit_code_of(exc)
-    if exc is None or code == 0 or isinstance(exc, KeyboardInterrupt):
+    if exc is None or code == 0:
         running.ended(exc, code=code)
         running.finish()
         return code

@@ -56,7 +56,7 @@ HABIT = 0.4  # the part of a file's lines that must carry an ambiguous prefix; l
 _NUMBER = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ?")
 _HOST = re.compile(r"(?P<host>[A-Za-z][\w-]*(?:\.[\w-]+)*|\d{1,3}(?:\.\d{1,3}){3}): ?")
 _NO_HOST = re.compile(
-    r"(?:srun|slurmstepd|mpirun|torchrun|python3?|bash|sh|Traceback|File|info|warning|error|debug|note)\b"
+    r"(?:srun|slurmstepd|mpirun|torchrun|spmdguard|python3?|bash|sh|Traceback|File|info|warning|error|debug|note)\b"
     r"|[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b",
     re.IGNORECASE,
 )

@@ -106,8 +106,13 @@ def remove_board(board: Board, peers: Peers, num_here: int) -> None:
 
 
 def end(cause: Cause) -> NoReturn:
+    """End this process as a rank that leaves because of another."""
+    end_with(int(ExitCode.STALLED if cause.kind == STALLED else ExitCode.PEER_FAILED))
+
+
+def end_with(code: int) -> NoReturn:
     """End this process; another thread may be anywhere, so that nothing is finalised."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             call_bounded(stream.flush, 0.2, "flush")
-    os._exit(int(ExitCode.STALLED if cause.kind == STALLED else ExitCode.PEER_FAILED))
+    os._exit(code)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import site
 import sys
-import sysconfig
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 
-from spmdguard.format import is_library_file, short_path
+from spmdguard.format import is_installed_file, is_library_file, short_path
 from spmdguard.group.progress import Frame, RecordedCall, recorded_calls
 from spmdguard.watch.standing import Call, Place
 
@@ -106,19 +104,7 @@ def kind_of_file(filename: str) -> str:
     path = filename.replace("\\", "/")
     if any(part in path for part in _COMMUNICATES) and not any(part in path for part in _NOT_COMMUNICATING):
         return _COMMUNICATION
-    installed = "/site-packages/" in path or "/dist-packages/" in path
-    if installed or is_library_file(filename) or path.startswith(_library_folders()):
-        return _LIBRARY
-    return _USER
-
-
-@lru_cache(maxsize=1)
-def _library_folders() -> tuple[str, ...]:
-    """Where Python itself and installed packages live."""
-    paths = sysconfig.get_paths()
-    found = {paths.get(name, "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    found |= {*getattr(site, "getsitepackages", list)(), site.getusersitepackages() or ""}
-    return tuple(f"{path}/".replace("\\", "/") for path in sorted(found) if path)
+    return _LIBRARY if is_installed_file(filename) else _USER
 
 
 def _place(frame: FrameType) -> Place:

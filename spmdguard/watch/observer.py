@@ -109,6 +109,11 @@ class Observer:
         """For how long this rank has waited in communication; 0 where it does not."""
         return self._now() - self._stands_since_s if self.standing.state == "waiting" else 0.0
 
+    @property
+    def mark(self) -> int:
+        """Changes whenever the main thread has moved."""
+        return 0 if self._look is None else self._look.mark
+
     def stood_s(self) -> float:
         """For how long the main thread has not moved."""
         return self._now() - self._stands_since_s

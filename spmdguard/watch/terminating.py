@@ -1,8 +1,9 @@
-"""SIGTERM while the main thread is blocked in a collective: the watch learns of it and may say why first.
+"""SIGTERM and Ctrl-C while the main thread is blocked in a collective: the watch learns of them.
 
 A launcher ends all ranks as soon as one of them has died. Python runs no handler while its main thread is
 blocked in C, but writes to the wakeup descriptor at once. Where the program has a handler of its own, or
-asyncio the descriptor, nothing is changed. A forked child has the default action again.
+asyncio the descriptor, nothing is changed. A forked child has the default action again. The handler of SIGINT stays
+Python's: only that it came is noticed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Termination:
         for descriptor in (self.reading, self._writing):
             os.set_blocking(descriptor, False)
         self._asked_s: float | None = None
+        self._interrupted_s: float | None = None
         self.has_news: Callable[[], bool] = bool
         self._installed = False
         if threading.current_thread() is threading.main_thread() and (
@@ -50,10 +52,26 @@ class Termination:
 
     def was_asked(self) -> bool:
         """Whether SIGTERM has come and this process has no handler of its own for it."""
-        with contextlib.suppress(OSError):
-            if signal.SIGTERM in os.read(self.reading, 4096):
-                self._asked_s = self._asked_s or time.monotonic()
+        self._read()
         return self._asked_s is not None and self._installed and self.is_handling()
+
+    def interrupted_s(self) -> float:
+        """How long ago a SIGINT came that is Python's to handle, and was not forgotten since; 0 where none has."""
+        self._read()
+        return 0.0 if self._interrupted_s is None else time.monotonic() - self._interrupted_s
+
+    def forget_interrupt(self) -> None:
+        """The main thread has got it, or does not wait for another rank."""
+        self._interrupted_s = None
+
+    def _read(self) -> None:
+        """Note which signals have come."""
+        with contextlib.suppress(OSError):
+            numbers = os.read(self.reading, 4096)
+            if signal.SIGTERM in numbers:
+                self._asked_s = self._asked_s or time.monotonic()
+            if signal.SIGINT in numbers and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                self._interrupted_s = self._interrupted_s or time.monotonic()
 
     def close(self, *, failing: bool = False) -> None:
         """Put everything back, on the main thread; ``failing``: this process ends by itself with its own code."""

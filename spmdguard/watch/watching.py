@@ -23,6 +23,7 @@ from spmdguard.watch.leaving import (
     continue_stopped,
     describe_for,
     end,
+    end_with,
     linger,
     remove_board,
     say,
@@ -34,6 +35,7 @@ from spmdguard.watch.native import NativeWatchdog
 from spmdguard.watch.observer import MAX_CALLS, Observer
 from spmdguard.watch.peers import Peers
 from spmdguard.watch.relay import Relay
+from spmdguard.watch.report import format_places
 from spmdguard.watch.reporting import Reporting
 from spmdguard.watch.settings import Settings
 from spmdguard.watch.standing import Call, GroupNumber, Standing, State, to_json
@@ -47,6 +49,8 @@ _ALERT_AFTER_S = 0.5
 _DEAD_PEER_S = 0.4
 _ENDED_PEER_S = 1.2
 _WAIT_FOR_CAUSE_S = 6.0
+_INTERRUPT_S = 2.0
+_INTERRUPTED = 130
 
 
 class Watch(threading.Thread):
@@ -62,6 +66,7 @@ class Watch(threading.Thread):
         self._stopping = threading.Event()
         self._left = False
         self._obeyed = False
+        self._mark_then: int | None = None
         self._termination = Termination()
         self.ready = threading.Event()
 
@@ -129,8 +134,11 @@ class Watch(threading.Thread):
         self.peers.find_new()
         if self._termination.was_asked():
             self._be_terminated()
+        interrupted = self._is_interrupted()
         self.reporting.talk_to_nodes()
         self._late.look()
+        if interrupted:  # it says so itself, whatever other ranks say meanwhile
+            return
         cause = self.reporting.find_cause()
         if cause is None and self.board.has("call"):
             cause = self.reporting.answer(self._say_if_here)
@@ -234,6 +242,40 @@ class Watch(threading.Thread):
             say(describe_for(self.board.rank, cause, self.observer.standing, waited_s))
         remove_board(self.board, self.peers, self._num_here)
         die()
+
+    def _is_interrupted(self) -> bool:
+        """Whether Ctrl-C has come and the main thread does not know yet; blocked in communication it never may."""
+        since_s = self._termination.interrupted_s()
+        if since_s == 0 or self._left or self._obeyed:
+            return False
+        moved = self._mark_then not in (None, self.observer.mark)
+        if moved or (since_s > _INTERRUPT_S and self.observer.waited_s() == 0):
+            self._termination.forget_interrupt()
+            self._mark_then = None
+            return False
+        self._mark_then = self.observer.mark
+        if since_s > _INTERRUPT_S:
+            self._end_interrupted()
+        return True
+
+    def _end_interrupted(self) -> None:
+        """In place of the main thread, which is blocked in a collective: say where, and end as after Ctrl-C."""
+        standing, rank = self.observer.standing, self.board.rank
+        self._obeyed = True
+        with self._lock:
+            self.board.write(
+                to_json(
+                    replace(standing, state="raised", failure="KeyboardInterrupt", exit_code=_INTERRUPTED)
+                )
+            )
+        say(
+            f"spmdguard: rank {rank} was interrupted; it had waited {self.observer.waited_s():.1f} s in "
+            f"{standing.operation} at {format_places(standing.places, 3)}"
+        )
+        acknowledge(self.board, rank)
+        self.reporting.stop_linting()
+        remove_board(self.board, self.peers, self._num_here)
+        end_with(_INTERRUPTED)
 
     def leave(
         self, state: State, *, exc: BaseException | None, victim: bool, code: int | None, failure: str

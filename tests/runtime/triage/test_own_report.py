@@ -114,3 +114,20 @@ def test_a_folder_is_searched_for_logs_alone(tmp_path: Path):
     found = {str(path.relative_to(tmp_path)) for path in find_logs([tmp_path])}
     assert found == {"a.log", "out/3/stderr.log", "trace_rank_3", "job.o123"}
     assert [tmp_path / "train.py"] == find_logs([tmp_path / "train.py"])
+
+
+def test_an_interrupt_is_told_with_its_ranks(tmp_path: Path):
+    """Ctrl-C under `spmdguard run`: no traceback is in the log, and `spmdguard` is no host that wrote the lines."""
+    log = (
+        "spmdguard: rank 0 (process 11 on host a) of 2\n"
+        "spmdguard: rank 1 (process 12 on host a) of 2\n"
+        "spmdguard: rank 0 was interrupted (KeyboardInterrupt) at train.py:11 in wait < train.py:19 in main\n"
+        "spmdguard: rank 1 was interrupted; it had waited 2.6 s in recv at train.py:14 in wait\n"
+        "spmdguard: the run was interrupted (SIGINT); all ranks have ended\n"
+    )
+    verdict = verdict_of(tmp_path, {"run.log": log.encode()})
+    assert (verdict.kind, ranks_of(verdict), verdict.means) == (
+        "suspected",
+        (0,),
+        "somebody interrupted the job",
+    )

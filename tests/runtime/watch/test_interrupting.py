@@ -45,9 +45,11 @@ else:
 
 
 @contextmanager
-def started(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+def started(
+    folder: Path, *arguments: str, text: str = TRAIN
+) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """The command in a process group of its own, as in a terminal, once both ranks are ready; their process ids."""
-    (folder / "train.py").write_text(TRAIN)
+    (folder / "train.py").write_text(text)
     process = subprocess.Popen(
         [sys.executable, "-m", "spmdguard", "run", "--nproc", "2", "train.py", *arguments],
         cwd=folder,
@@ -100,6 +102,57 @@ def test_a_signal_is_no_failure_of_torchrun(
     assert "SignalException" not in said
     assert "death signal" not in said
     assert "closing signal" not in said
+
+
+@pytest.mark.parametrize("how", [("hang",), ("hang", "guarded"), ("train",), ("train", "guarded")])
+def test_each_rank_says_once_where_it_was_interrupted(tmp_path: Path, how: tuple[str, ...]) -> None:
+    """No rank is called a victim of another that got the same Ctrl-C, and none shows a traceback."""
+    with started(tmp_path, *how) as (process, ranks):
+        said = end_by(signal.SIGINT, process, ranks)
+    lines = sorted(line for line in said.splitlines() if "interrupted (Key" in line)
+    assert [line.partition(" was interrupted (KeyboardInterrupt) at train.py:")[0] for line in lines] == [
+        "spmdguard: rank 0",
+        "spmdguard: rank 1",
+    ], said
+    assert all(" in stand < train.py:" in line for line in lines)
+    assert "Traceback" not in said
+    assert "victim" not in said
+    assert "failed" not in said
+
+
+def test_ranks_that_are_blocked_in_a_collective_end_too(tmp_path: Path) -> None:
+    """Python raises no KeyboardInterrupt there; the watch ends them, long before torchrun kills them after 30 s."""
+    with started(tmp_path, "blocked") as (process, ranks):
+        said = end_by(signal.SIGINT, process, ranks)
+    lines = [line for line in said.splitlines() if "was interrupted; it had waited" in line]
+    assert sorted(line[:17] for line in lines) == ["spmdguard: rank 0", "spmdguard: rank 1"], said
+    assert all(" s in recv at train.py:" in line for line in lines)
+    assert "forcefully" not in said
+
+
+LEAVES_IN_ITS_OWN_WAY = """
+import os, sys, time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+try:
+    print("ready", os.getpid(), flush=True)
+    time.sleep(1000)
+except KeyboardInterrupt:
+    if rank == 0:
+        time.sleep(4)
+    dist.barrier()
+    print("saved", rank, file=sys.stderr)
+dist.destroy_process_group()
+"""
+
+
+def test_ranks_that_save_after_an_interrupt_are_left_alone(tmp_path: Path) -> None:
+    """A collective that begins after the KeyboardInterrupt is the program's own way to leave."""
+    with started(tmp_path, text=LEAVES_IN_ITS_OWN_WAY) as (process, ranks):
+        said = end_by(signal.SIGINT, process, ranks)
+    assert {"saved 0", "saved 1"} <= set(said.splitlines()), said
+    assert "rank 1 was interrupted" not in said
 
 
 def test_a_real_failure_keeps_torchruns_summary(tmp_path: Path) -> None:
