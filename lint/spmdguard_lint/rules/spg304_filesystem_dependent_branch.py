@@ -2,7 +2,8 @@
 # filesystem-dependent-branch (SPG304)
 
 ## What it does
-Finds collectives that depend on what a rank sees in the file system.
+Finds collectives that depend on what a rank sees in the file system, and ranks that resume where each finds a file of
+its own: one without its file begins anew, and runs more rounds than the others.
 
 ## Why is this bad
 Local disks differ from host to host, a network file system shows a new file to one client seconds before
@@ -44,7 +45,8 @@ def resume(path, state):
 ## Known limits
 A file that every rank surely sees alike (part of the installed package, written before the launch) is
 reported too: nothing in the code says so. Mark the assignment with `# spmdguard: uniform`, or the branch
-with `# spmdguard: ignore[SPG304] -- reason`.
+with `# spmdguard: ignore[SPG304] -- reason`. A resume counts where the file has the rank in its name, and the attribute
+that is restored stands in the condition (or the range) of a loop with collectives.
 
 ## Fix safety
 A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix where the function trains
@@ -59,13 +61,18 @@ evaluation or a helper gets none. Other forms have no fix.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..traces.nodes import Node
+from ..values.value import place_of
 from .registry import rule
 from .support import from_divergence
 from .support_claims import claimed, decided
+from .support_events import finding
+from .support_resume import resumed_alone
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -78,6 +85,7 @@ RULE = rule(
     page=__doc__,
     fix="unsafe",
 )
+HELP_RESUME = "all_reduce (MIN) whether the file is there, and resume on all ranks or on none"
 HELP = "let rank 0 look and broadcast what it saw, or all_reduce the answers"
 
 
@@ -87,3 +95,12 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         yield from_divergence(
             RULE, divergence, decided(divergence, "the file system as each rank sees it"), HELP
         )
+    for resume in resumed_alone(analysis):
+        place = place_of(resume.module.filename, resume.test)
+        text = ast.unparse(resume.test.test)
+        message = (
+            f"`{text}` decides for each rank alone whether it resumes: `{resume.attribute}`, "
+            f"by which `{resume.loop.text}` ends, may differ between ranks"
+        )
+        steps = [(resume.loop.place, f"`{resume.loop.text}` calls collectives in each round")]
+        yield finding(RULE, Node(place), message, HELP_RESUME, steps=steps)
