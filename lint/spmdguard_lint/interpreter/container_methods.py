@@ -16,7 +16,6 @@ from .containers import (
     joined,
     lengthen,
     merged,
-    ordered,
 )
 from .contents import is_container, structure, touch, version, whole, with_length
 from .frame import Frame
@@ -57,11 +56,9 @@ def call_container_method(
     if name == "clear":
         _give(frame, receiver, {}, node)
         return NONE
-    if name == "sort" and frame.state is not None:
-        frame.state.heap[receiver.data[0]] = {key: ordered(item) for key, item in fields.items()}
     if name in CHANGING:
-        _forget_places(frame, receiver)
         reordered(frame, receiver, name, args, kwargs, node)
+        _forget_places(frame, receiver)
         return NONE
     return expression(f"call:{name}", [whole(frame, receiver), *(whole(frame, arg) for arg in args)])
 

@@ -2,7 +2,9 @@
 
 Terminology: two values are *rearrangements* of one another where they hold the same items and their order alone
 differs (``items`` and ``items[::-1]``). A list has an order of its own on each rank where the rank decides whether it
-is reversed, by which key it is sorted, where it is cut and joined anew, or where it is shuffled.
+is reversed, by which key it is sorted, where it is cut and joined anew, or where it is shuffled. A sort key is
+*coarse* where it gives many items the same: sorting is stable, so that those keep the order in which they came, and
+where that was the order of a set, it is another one on each rank.
 """
 
 from __future__ import annotations
@@ -18,6 +20,14 @@ _KINDS = frozenset({"rank", "group-rank", "random", "time"})
 _AROUND = frozenset({"enumerate", "zip", "list", "tuple", "iter", "call:tqdm.tqdm"})
 _KEEPING = frozenset({"list", "tuple", "iter", "reversed", "sorted"})
 _PERMUTING = frozenset({"randperm", "permutation", "sample"})
+_ANSWERS = frozenset(
+    {"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in", "not", "bool", "len"}
+) | {
+    f"call:{name}"
+    for name in ("startswith", "endswith", "count", "isinstance", "numel", "nelement", "dim", "isdigit")
+}
+_COMBINING = frozenset({"and", "or", "int", "float", "neg", "abs", "+", "-", "*", "//", "%"})
+_COARSE = frozenset({"builtins.len", "builtins.bool", "builtins.callable"})
 
 
 def order_of(frame: Frame, iterated: Value) -> Taints:
@@ -122,6 +132,13 @@ def reordered(
         why = union(why, *(_reasons(arg.taint) for arg in args))
     if why:
         mark(frame, receiver, node)
+    elif name == "sort" and keeps_order(frame, receiver, kwargs, node):
+        mark(frame, receiver, node)
+    elif name == "sort" and receiver.tag == "obj":
+        from .containers import fields_of, ordered
+
+        fields = {key: ordered(item) for key, item in fields_of(frame, receiver).items()}
+        frame.live.heap[receiver.data[0]] = fields
     elif name == "sort" and receiver.tag in ("sym", "expr"):
         frame.live.replace_everywhere(
             receiver, retaint(receiver, without_order(receiver.taint), receiver.trip)
@@ -159,21 +176,64 @@ def mark(frame: Frame, items: Value, node: ast.AST) -> None:
         fields = fields_of(frame, items)
         frame.live.heap[items.data[0]] = {name: _with(item, order) for name, item in fields.items()}
     elif items.tag in ("sym", "expr"):
-        changed = retaint(
-            items, union(items.taint, order), items.trip if items.trip is not None else NO_TAINT
-        )
+        taint = union(without_order(items.taint), order)
+        changed = retaint(items, taint, items.trip if items.trip is not None else NO_TAINT)
         frame.live.replace_everywhere(items, changed)
 
 
 def _with(item: Value, order: Taints) -> Value:
-    return retaint(item, union(item.taint, order), item.trip)
+    return retaint(item, union(without_order(item.taint), order), item.trip)
 
 
 def sorted_list(frame: Frame, value: Value, items: Value, kwargs: dict[str, Value], node: ast.AST) -> Value:
     """What ``sorted(items, ...)`` gives, where the order may be another one on each rank."""
-    if not by_key(frame, items, kwargs, node):
-        return value
     from .containers import REST, allocate, element_of, ordered
 
-    item = ordered(element_of(frame, items, node))
-    return allocate(frame, "list", {REST: _with(item, order_at(frame, node))}, value.trip, node)
+    item = element_of(frame, items, node)
+    order = (
+        order_at(frame, node)
+        if by_key(frame, items, kwargs, node)
+        else _kept_by_key(frame, item, kwargs, node)
+    )
+    if not order:
+        return value
+    return allocate(frame, "list", {REST: _with(ordered(item), order)}, value.trip, node)
+
+
+def keeps_order(frame: Frame, items: Value, kwargs: dict[str, Value], node: ast.AST) -> bool:
+    """Whether ``items.sort(key=...)`` leaves some of them in the order in which they came, another one on each rank."""
+    from .containers import element_of
+
+    return bool(kwargs) and bool(_kept_by_key(frame, element_of(frame, items, node), kwargs, node))
+
+
+def _kept_by_key(frame: Frame, item: Value, kwargs: dict[str, Value], node: ast.AST) -> Taints:
+    """Why what is sorted keeps an order of its own: the items came in one, and the key is coarse."""
+    own = any(t.kind == "order" for t in item.taint)
+    return order_at(frame, node) if own and _is_coarse(frame, item, kwargs, node) else NO_TAINT
+
+
+def _is_coarse(frame: Frame, item: Value, kwargs: dict[str, Value], node: ast.AST) -> bool:
+    key = kwargs.get("key", NONE)
+    if key.tag == "ext":
+        return key.data[0] in _COARSE
+    if key.tag not in ("func", "partial"):
+        return False
+    from .calls import call_value
+
+    with frame.collecting():
+        return _tells_few_apart(call_value(frame, key, [item], {}, node))
+
+
+def _tells_few_apart(value: Value) -> bool:
+    """Whether a value, computed from one item, is the same for many: an answer, a number of something, a constant."""
+    if value.tag == "const":
+        return True
+    if value.tag == "tuple":
+        return all(map(_tells_few_apart, value.data))
+    if value.tag == "ite":
+        return all(map(_tells_few_apart, value.data[1:]))
+    if value.tag != "expr":
+        return False
+    operator, operands = value.data
+    return operator in _ANSWERS or (operator in _COMBINING and all(map(_tells_few_apart, operands)))

@@ -3,7 +3,8 @@
 
 ## What it does
 Finds loops that call collectives for items in an order of each rank's own: over a set, in the order in which things
-finish, over a list that the rank decides to reverse, rotate, sort or shuffle; and branches on such an order.
+finish, over a list that the rank decides to reverse, rotate, sort or shuffle; and branches on such an order. Sorting a
+set by a key that many items share (`key=len`, `key=lambda n: n.startswith("norm")`) leaves those in the set's order.
 The items may be groups that share members: each call then meets ranks that are in another group.
 
 ## Why is this bad
@@ -38,7 +39,8 @@ def share(model, skip):
 Sets of whole numbers are the same everywhere and are no findings, where the analysis can tell that they
 are numbers. A dict keeps the order in which it was filled; where that was the order of a set, it is seen
 only for dict comprehensions. `set.pop()` is not looked at. Items of a list that are taken by a computed index
-(`items[(i + rank) % n]`) are not followed.
+(`items[(i + rank) % n]`) are not followed. A sort key that looks something up (`key=place.get`) is taken to tell all
+items apart.
 
 ## Fix safety
 `sorted(...)` around the set is safe for literal sets of strings or of numbers. For other sets it is unsafe: items that
