@@ -9,6 +9,10 @@ _GROUP = Fact(result="uniform", returns=GROUP, event="own-group")
 _STAGE = Fact(result="varying", varying="group-rank", event="pipeline-stage")
 _SRC = Fact(result="varying", varying="group-rank", event="group-source")
 _G1 = Arg(1, "group")
+_SCHEDULE_TYPE = "megatron.core.pipeline_parallel.Schedule"
+_SCHEDULE = exchanged(
+    "forward-backward schedule", certainty="likely"
+)  # stages send activations to one another
 
 FUNCTIONS: dict[str, Fact] = {
     "megatron.core.parallel_state.initialize_model_parallel": lifecycle(
@@ -97,6 +101,13 @@ FUNCTIONS: dict[str, Fact] = {
     "megatron.core.tensor_parallel.all_to_all": exchanged("all_to_all", Arg(0, "group")),
     "megatron.core.tensor_parallel.broadcast_data": agreed("broadcast"),
     "megatron.core.distributed.finalize_model_grads": exchanged("finalize_model_grads"),
+    # schedules: every stage takes part in each
+    "megatron.core.pipeline_parallel.get_forward_backward_func": Fact(
+        result="uniform", returns=_SCHEDULE_TYPE
+    ),
+    "megatron.core.pipeline_parallel.forward_backward_no_pipelining": _SCHEDULE,
+    "megatron.core.pipeline_parallel.forward_backward_pipelining_with_interleaving": _SCHEDULE,
+    "megatron.core.pipeline_parallel.forward_backward_pipelining_without_interleaving": _SCHEDULE,
     # Megatron-LM's training package
     "megatron.training.utils.print_rank_0": Fact(),
     "megatron.training.utils.is_rank0": Fact(result="varying", varying="rank", main_only="main"),
@@ -110,6 +121,7 @@ FUNCTIONS: dict[str, Fact] = {
 }
 
 TYPES: dict[str, TypeFacts] = {
+    _SCHEDULE_TYPE: TypeFacts(call=_SCHEDULE),
     "megatron.core.distributed.DistributedDataParallel": TypeFacts(
         bases=("torch.nn.Module",),
         methods={
@@ -132,6 +144,7 @@ PREFIXES: dict[str, str] = {
     "megatron.mpu.": "megatron.core.parallel_state.",
     "megatron.core.tensor_parallel.mappings.": "megatron.core.tensor_parallel.",
     "megatron.core.tensor_parallel.data.": "megatron.core.tensor_parallel.",
+    "megatron.core.pipeline_parallel.schedules.": "megatron.core.pipeline_parallel.",
     "megatron.core.dist_checkpointing.serialization.": "megatron.core.dist_checkpointing.",
     "megatron.core.distributed.finalize_model_grads.": "megatron.core.distributed.",
     "megatron.core.distributed.distributed_data_parallel.": "megatron.core.distributed.",

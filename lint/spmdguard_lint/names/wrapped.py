@@ -12,6 +12,7 @@ import re
 _SURE = (
     "FSDP|DDP|FullyShardedDataParallel|DistributedDataParallel|DistributedModelParallel|fully_shard|replicate"
     "|convert_sync_batchnorm|deepspeed\\.initialize|accelerator\\.prepare(?:_model)?|fabric\\.setup(?:_module)?"
+    "|get_forward_backward_func"
 )
 _TARGET = r"[\w.]+"
 _ASSIGNED = re.compile(
@@ -30,6 +31,7 @@ _PARTS = (
     ".prepare",
     ".setup",
     "parallelize_module",
+    "get_forward_backward_func",
 )
 """One of these stands in every text that wraps something: looking for them is cheap."""
 _PASSIVE = frozenset({"_", "self", "optimizer", "opt", "loader", "scheduler"})
