@@ -19,6 +19,7 @@ from .frame import Frame
 from .kinds import DRAWN
 from .lengths import trip_taint
 from .protocols import special
+from .selection import counted
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
@@ -152,10 +153,10 @@ def endless_iterator(
     return retaint(value, value.taint, NO_TAINT)
 
 
-def range_trip(args: list[Value], taint: Taints) -> Taints:
+def range_trip(frame: Frame, args: list[Value], taint: Taints, node: ast.AST) -> Taints:
     """Why a range may have another length."""
     if not taint or not 0 < len(args) <= 3:
-        return taint
+        return taint or counted(frame, args, node)
     start, stop, step = [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3]
     return NO_TAINT if is_even_share(start, stop, step) else taint
 

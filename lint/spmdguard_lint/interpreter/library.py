@@ -48,7 +48,7 @@ from .orders import CHANGING, reordered, sorted_list
 from .protocols import special
 from .records import RECORDS, make_record
 from .restored import restored
-from .selection import KEEPS_LENGTH, PICKS, in_pieces, picked, picks
+from .selection import PICKS, in_pieces, keeps_length, picked, picks
 from .serialising import WRITERS, note_unwritable
 from .widths import width
 
@@ -201,7 +201,7 @@ def call_builtin(
         )
     if name == "range":
         value = expression("range", args)
-        return retaint(value, value.taint, range_trip(args, value.taint))
+        return retaint(value, value.taint, range_trip(frame, args, value.taint, node))
     if name == "issubclass" and len(args) == 2:
         known = is_subclass(args[0], args[1])
         if known is not None:
@@ -327,7 +327,7 @@ def call_unknown_method(
         result = retaint(result, result.taint, receiver.trip)
     if name in ("to", "cuda", "cpu", "type"):
         result = retaint(result, receiver.taint, receiver.trip)
-    elif name in KEEPS_LENGTH and receiver.trip:
+    elif receiver.trip and keeps_length(name, args):
         result = retaint(result, result.taint, receiver.trip)
     result = in_pieces(name, result, args)
     if name in PICKS:

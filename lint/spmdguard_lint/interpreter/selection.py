@@ -3,12 +3,14 @@
 The shape of a tensor is taken to be the same on every rank, its contents are not. What a mask picks from a tensor
 has as many items as the contents say, so its length varies for every reason for which the mask varies; and where the
 mask is computed from what a function was given, the contents are taken for this rank's own. A mask computed from the
-result of a collective is the same everywhere.
+result of a collective is the same everywhere. So it is with a number of rounds that is computed from the masks, lengths
+or tokens of a batch that a function was given.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 
 from ..values.value import NO_TAINT, Taint, Taints, Value, alternatives, retaint, union
 from .frame import Frame
@@ -21,11 +23,14 @@ _TESTS = frozenset(
 PICKS = frozenset({"nonzero", "unique", "unique_consecutive", "masked_select", "argwhere", "flatnonzero"})
 _PIECES = frozenset({"chunk", "tensor_split", "array_split"})
 _ROOTS = ("torch.", "numpy.")
-KEEPS_LENGTH = frozenset(
+_KEEPS_LENGTH = frozenset(
     {"flatten", "ravel", "tolist", "squeeze", "contiguous", "detach", "clone", "numpy"}
 ) | frozenset({"cpu", "to", "cuda", "type", "astype", "long", "int", "float", "half", "bool"})
 _GIVEN = frozenset({"param", "param-none", "element", "item", "field", "key"})
 _WHY = "as many items as this rank's own data selects"
+_ROUNDS = "as many rounds as this rank's own data asks for"
+_OF_BATCHES = re.compile(r"mask|(?:^|_)(?:seq)?len|tokens|input_ids|labels")
+_OF_SHAPE = frozenset({"len", "attr:shape", "attr:ndim", "call:size", "call:dim", "call:numel"})
 
 
 def is_mask(value: Value) -> bool:
@@ -50,7 +55,7 @@ def picked(frame: Frame, selection: Value, by: Value, node: ast.AST) -> Value:
     """A selection by a mask or by the contents of ``by``: its length varies as those do."""
     why = frozenset(t for t in by.taint if t.kind not in ("synced", "order"))
     own: Taints = NO_TAINT
-    if not why and (by.taint or _is_given(by)):
+    if not why and (by.taint or is_given(by)):
         own = frozenset({Taint("data", frame.place(node), _WHY, "likely")})
     trip = union(selection.trip or NO_TAINT, why, own)
     return retaint(selection, union(selection.taint, own), trip) if trip else selection
@@ -63,7 +68,15 @@ def in_pieces(name: str, made: Value, args: list[Value]) -> Value:
     return retaint(made, made.taint, args[0].taint)
 
 
-def _is_given(value: Value) -> bool:
+def keeps_length(method: str, args: list[Value]) -> bool:
+    """Whether what a method of a tensor gives is longer where the tensor is: ``x.reshape(-1, 4)`` too."""
+    if method in ("reshape", "view"):
+        sizes = [part for arg in args for part in (arg.data if arg.tag == "tuple" else (arg,))]
+        return any(size.tag == "const" and size.data[0] == -1 for size in sizes)
+    return method in _KEEPS_LENGTH
+
+
+def is_given(value: Value) -> bool:
     """Whether a value is computed from parameters or items alone, so that nothing has made it the same everywhere."""
     stack, given = [value], False
     for _ in range(40):
@@ -85,6 +98,28 @@ def _is_given(value: Value) -> bool:
         elif current.tag not in ("const", "ext"):
             return False
     return False
+
+
+def counted(frame: Frame, bounds: list[Value], node: ast.AST) -> Taints:
+    """Why a range has another number of rounds: it is computed from what stands in this rank's own batch."""
+    if not any(map(_by_contents, bounds)):
+        return NO_TAINT
+    return frozenset({Taint("data", frame.place(node), _ROUNDS, "likely")})
+
+
+def _by_contents(number: Value) -> bool:
+    """Whether a number is computed from the contents of a batch, on every way that does not give a constant."""
+    if number.tag == "ite":
+        ways = [one for one in alternatives(number) if one.tag != "const"]
+        return bool(ways) and all(map(_by_contents, ways))
+    if number.tag != "expr" or number.data[0] in _OF_SHAPE:
+        return False
+    operator, operands = number.data
+    if operator == "getitem":
+        batch, name = operands
+        text = name.data[0] if name.tag == "const" else None
+        return isinstance(text, str) and _OF_BATCHES.search(text) is not None and is_given(batch)
+    return any(map(_by_contents, operands))
 
 
 def distinct(kind: str, item: Value) -> Taints:
