@@ -33,6 +33,7 @@ from .lengths import trip_taint
 from .limits import is_limited
 from .numbered import Behind, generator_behind
 from .orders import as_long, order_of
+from .progress import left_over
 from .protocols import fields_taint, iterator_of, special
 from .selection import distinct
 from .state import State, join, same, widen
@@ -438,6 +439,7 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
         def each(item: Value) -> None:
             assign(frame, comprehension.target, item)
             conditions = [truthiness(frame, test) for test in comprehension.ifs]
+            trip.append(left_over(frame, iterated, comprehension))
             rule[:] = [iterated, item, logic("and", [TRUE, *conditions])]
             with frame.collecting() as inner:
                 level(position + 1)

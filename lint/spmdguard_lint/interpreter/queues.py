@@ -4,6 +4,8 @@ Terminology: a *queue* is a list, dict or set in a field that one method fills o
 result (or in a hook), and that a method empties. How many items it holds at a given moment is then this rank's own
 affair: whether it is empty, and what is in it, may differ between ranks although no rank is ever asked for.
 A method that is registered as a hook fills as a hook does, and a new empty container in the field empties it.
+Nor does it matter how a field is filled from which a method takes what has ended meanwhile (a process, a request, a
+future), since when it ends is each rank's own affair.
 Registries, which are filled under settings and never emptied, are no queues; nor is what a method fills that itself
 communicates, since that is how ranks keep their queues in step.
 """
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..names.dotted import called_name
 from ..values.value import NO_TAINT, Taint, Taints
 from .frame import Frame
+from .progress import ENDINGS
 
 if TYPE_CHECKING:
     from ..names.classes import ClassInfo
@@ -30,6 +33,7 @@ _EMPTYING = re.compile(  # in the text: most need no walk
     rf"\.(?:{'|'.join(sorted(_EMPTIES))})\b|\bdel\b|=\s*(?:\{{\s*\}}|\[\s*\]|[\w.]*(?:{'|'.join(_MADE)})\()"
 )
 _FILLING = re.compile(rf"\.(?:{'|'.join(sorted(_FILLS))})\b|\]\s*[-+*/|&]?=")
+_ASKING_FOR_END = re.compile(rf"\.(?:{'|'.join(sorted(ENDINGS))})\b")
 _ABOUT_KIND = frozenset(
     {"isinstance", "len", "hasattr", "getattr", "callable", "issubclass", "int", "bool", "str"}
 )
@@ -56,18 +60,62 @@ def queue_taint(frame: Frame, cls: ClassInfo, name: str) -> Taints:
 
 
 def _find(frame: Frame, cls: ClassInfo, name: str) -> Taints:
+    reach = frame.machine.reach
     methods = [(method, own, _changes(frame, method, own)) for method, own in _with_self(cls)]
+    for method, own, _ in methods:
+        asks = reach.mentions(method, name) and reach.matches(method, _ASKING_FOR_END)
+        if asks and not reach.reaches(method):
+            ending = next(_takes_ended(method.node, own, name), None)
+            if ending is not None:
+                text = f"`self.{name}`, from which work is taken here as it ends,"
+                return _own(frame, method, ending, text)
     if not any(method.name != "__init__" and name in changes.emptied for method, _, changes in methods):
         return NO_TAINT
-    reach = frame.machine.reach
     hooks = _registered([method for method, _, _ in methods if reach.mentions(method, name)])
     for method, own, changes in methods:
         if name in changes.filled and not reach.reaches(method):
             for site in _sites(method, own, name, hooks):
-                place = frame.place(site)._replace(filename=method.module.filename)
-                text = f"`self.{name}`, filled here as this rank's own work goes,"
-                return frozenset({Taint("data", place, text, "likely")})
+                return _own(frame, method, site, f"`self.{name}`, filled here as this rank's own work goes,")
     return NO_TAINT
+
+
+def _own(frame: Frame, method: FunctionInfo, site: ast.AST, text: str) -> Taints:
+    place = frame.place(site)._replace(filename=method.module.filename)
+    return frozenset({Taint("data", place, text, "likely")})
+
+
+def _takes_ended(function: ast.AST, self_name: str, name: str) -> Iterator[ast.AST]:
+    """Tests for items of the field that have ended, in a method that takes items out or keeps a part of them."""
+    if not any(
+        name in _emptied(node, self_name) or name in _replaced(node, self_name) for node in ast.walk(function)
+    ):
+        return
+    items = {
+        part.id
+        for node in ast.walk(function)
+        if isinstance(node, (ast.For, ast.comprehension)) and _mentions(node.iter, self_name, name)
+        for part in ast.walk(node.target)
+        if isinstance(part, ast.Name)
+    }
+    for node in ast.walk(function):
+        tests = [node.test] if isinstance(node, (ast.If, ast.While, ast.IfExp)) else getattr(node, "ifs", [])
+        for test in tests:
+            for asked in ast.walk(test):
+                if isinstance(asked, ast.Attribute) and asked.attr in ENDINGS:
+                    names = {part.id for part in ast.walk(asked.value) if isinstance(part, ast.Name)}
+                    if names & items or _mentions(asked.value, self_name, name):
+                        yield test
+
+
+def _mentions(node: ast.AST, self_name: str, name: str) -> bool:
+    return any(name in _field(part, self_name) for part in ast.walk(node))
+
+
+def _replaced(node: ast.AST, self_name: str) -> Iterator[str]:
+    """``self.pending = alive``: the fields that get other contents."""
+    for one in node.targets if isinstance(node, ast.Assign) else ():
+        if isinstance(one, ast.Attribute):
+            yield from _field(one, self_name)
 
 
 def _sites(method: FunctionInfo, own: str, name: str, hooks: set[str]) -> Iterator[ast.AST]:
