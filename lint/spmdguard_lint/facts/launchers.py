@@ -103,7 +103,9 @@ FUNCTIONS: dict[str, Fact] = {
     ),
     "ray.train.torch.prepare_data_loader": Fact(returns="accelerate.PreparedLoader"),
     "ray.train.get_context": Fact(returns="ray.train.TrainContext"),
-    "ray.train.report": agreed("ray.train.report", certainty="likely"),
+    # all workers meet before they upload their files, and none waits for the others' uploads
+    "ray.train.report": agreed("ray.train.report", certainty="likely", event="read"),
+    "ray.train.Checkpoint.from_directory": Fact(result="arg0"),
     # JAX on many hosts, for scripts that mix
     "jax.process_index": RANK,
     "jax.process_count": WORLD_SIZE,
@@ -173,6 +175,8 @@ CONSTANTS: dict[str, Fact] = {
 }
 
 ALIASES: dict[str, str] = {
+    "ray.air.session.report": "ray.train.report",
+    "ray.train._checkpoint.Checkpoint": "ray.train.Checkpoint",
     "torch_xla.runtime.global_device_count": "torch_xla.runtime.world_size",
     "mpi4py.MPI.Intracomm": COMM,
     "horovod.torch.mpi_ops": "horovod.torch",
