@@ -40,6 +40,7 @@ EVENTS: dict[str, str] = {
     "no-sync": "backward does not communicate in the body",
     "sync-choice": "says whether the backward pass, or the step, communicates",
     "reduce-boolean": "agrees on a flag",
+    "metric-state": "declares a state of a metric, and how the ranks' states become one",
     # modules
     "wrap-module": "makes forward and backward of a module collective",
     "unwrap": "gives back the plain module: its forward does not communicate",

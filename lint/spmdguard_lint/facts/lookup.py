@@ -191,6 +191,13 @@ def subclass_attribute(base_types: Iterable[str], attr: str) -> Fact | None:
     return next((fact for base in base_types if (fact := attribute(base, attr)) is not None), None)
 
 
+def attribute_types(base_types: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The attributes of these bases that hold an instance of a known type."""
+    for base in base_types:
+        for facts in lineage(base):
+            yield from ((name, fact.returns) for name, fact in facts.attributes.items() if fact.returns)
+
+
 def runs_in_one_process(base_types: Iterable[str], method_name: str) -> bool:
     """Whether a library calls a method of such a class in one process of each node alone."""
     bases = list(base_types)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .build import (
     ENTRY_METRIC,
+    ENTRY_STATE,
     IS_LOCAL_MAIN,
     IS_MAIN,
     LOCAL_METRIC,
@@ -26,9 +27,16 @@ ARGUMENTS = "transformers.TrainingArguments"
 STATE = "transformers.TrainerState"
 CALLBACK = "transformers.TrainerCallback"
 MODEL = "transformers.PreTrainedModel"
+TRAINED = "transformers.PreTrainedModel, as the trainer holds it"
 
 _HOOK = (ARGUMENTS, STATE, "transformers.TrainerControl")
 _MAIN_FIRST = agreed("main_process_first", wraps="context", event="main-first")
+# with these settings the trainer's model gathers its parameters layer by layer, also where it is used by hand
+_SHARDED = (
+    r"[\"']stage[\"']\s*:\s*3\b|\bzero_?stage[\"']?\s*[=:]\s*3\b|zero_?3[\w-]*\.json"
+    r"|\bfsdp[\"']?\s*[=:]\s*(?:[\"'][a-z]|\[)"
+)
+_SHARDED_FORWARD = exchanged("forward of a sharded model", told=_SHARDED, certainty="likely")
 _METRIC_STEP = exchanged("metric.forward", certainty="possible")
 
 FUNCTIONS: dict[str, Fact] = {
@@ -79,7 +87,7 @@ TYPES: dict[str, TypeFacts] = {
             "accelerator": Fact(returns="accelerate.Accelerator"),
             "args": Fact(returns=ARGUMENTS),
             "state": Fact(returns=STATE),
-            "model": Fact(returns=MODEL),
+            "model": Fact(returns=TRAINED),
             "model_wrapped": Fact(returns="accelerate.Prepared"),
             "is_fsdp_enabled": UNIFORM,
             "is_deepspeed_enabled": UNIFORM,
@@ -121,7 +129,7 @@ TYPES: dict[str, TypeFacts] = {
         }
     ),
     CALLBACK: TypeFacts(
-        attributes={"trainer": Fact(returns=TRAINER)},
+        attributes={"trainer": Fact(returns=TRAINER), "model": Fact(returns=TRAINED)},
         hooks={
             "on_init_end": _HOOK,
             "on_train_begin": _HOOK,
@@ -149,6 +157,11 @@ TYPES: dict[str, TypeFacts] = {
             "generate": Fact(result="varying", varying="data"),
         },
     ),
+    TRAINED: TypeFacts(
+        bases=(MODEL,),
+        methods={"generate": _SHARDED_FORWARD, "forward": _SHARDED_FORWARD},
+        call=_SHARDED_FORWARD,
+    ),
     "transformers.PreTrainedTokenizerBase": TypeFacts(
         methods={
             "save_pretrained": local("write"),
@@ -169,8 +182,16 @@ TYPES: dict[str, TypeFacts] = {
             "clone": Fact(result="receiver"),
             "state_dict": PURE,
             "_sync_dist": agreed("metric.sync", certainty="likely"),
+            "add_state": Fact(event="metric-state"),
         },
         call=_METRIC_STEP,
+        hooks={"update": ("data",) * 8},
+    ),
+    ENTRY_STATE: TypeFacts(
+        methods={
+            "append": Fact(op="metric entry", kind="request", certainty="likely"),
+            "extend": Fact(op="metric entry", kind="request", certainty="likely", each=Arg(0, "iterable")),
+        }
     ),
     # states without a reduction: computing gathers entry by entry, so all ranks must have made as many updates
     ENTRY_METRIC: TypeFacts(

@@ -28,6 +28,7 @@ from .expressions import text_of
 from .facts_values import argument, dtype_given, main_predicate, seed, varying_value
 from .frame import Frame
 from .limits import note_told
+from .metric_states import declare_state
 from .operands import describe, mark_aliases
 from .orders import order_at
 from .reduced import own_norm, read_too_soon
@@ -100,6 +101,8 @@ def apply_fact(
         seeded = seed(frame, fact, receiver, args, kwargs)
         if seeded is not None:
             return seeded
+    if fact.event == "metric-state" and receiver is not None:
+        declare_state(frame, receiver, args, kwargs)
     if fact.event == "destroy" and frame.state is not None:
         frame.state.set_field(GROUP, "destroyed", TRUE)
     if fact.raises_local:

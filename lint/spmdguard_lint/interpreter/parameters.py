@@ -105,6 +105,8 @@ def bind_symbolic(frame: Frame, function: FunctionInfo) -> None:
             variables[param.name] = symbolic_parameter(
                 frame, function, param.name, param.annotation, param.default
             )
+            if hook is not None and param.kind == "kwarg":
+                variables[param.name] = _hook_keywords(frame, function, variables[param.name])
 
 
 def _hook_types(function: FunctionInfo) -> tuple[str, ...] | None:
@@ -120,6 +122,21 @@ def hook_parameter(frame: Frame, function: FunctionInfo, name: str, type_name: s
     if type_name == "data":
         return symbol(label, frozenset({Taint("data", frame.place(function.node), f"`{name}`", "likely")}))
     return Value("extobj", (type_name, label, None))
+
+
+def _hook_keywords(frame: Frame, function: FunctionInfo, unknown: Value) -> Value:
+    """The ``**kwargs`` of a hook, where it asks by name for what the framework holds: a dict of known instances."""
+    asked = {node.value for node in ast.walk(function.node) if isinstance(node, ast.Constant)}
+    bases = function.cls.external_bases() if function.cls is not None else []
+    known = {name: type_name for name, type_name in facts.attribute_types(bases) if name in asked}
+    if not known:
+        return unknown
+    object_id = ("kwargs", function.full_name, 0)
+    for name, type_name in known.items():
+        label = ("param", function.full_name, name)
+        frame.live.set_field(object_id, repr(name), Value("extobj", (type_name, label, None)))
+    frame.live.set_field(object_id, "*", unknown)
+    return frame.machine.objects.make(object_id, "dict", trip=NO_TAINT)
 
 
 def symbolic_parameter(

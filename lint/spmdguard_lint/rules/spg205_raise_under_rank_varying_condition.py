@@ -73,7 +73,7 @@ from ..traces.where import Where
 from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
 from .support import from_divergence
-from .support_claims import awaited, claimed, where
+from .support_claims import awaited, claimed, is_entry, where
 from .support_events import cared_for, counts, finding, reading
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Exits by a raise."""
     for divergence in claimed(analysis.divergences, RULE.code):
         if divergence.form in ("next", "missing"):  # nobody counts on the end of the items
+            continue
+        if is_entry(divergence.operation):  # what a metric cannot take is a precondition of its update
             continue
         others = awaited(divergence)
         message = f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {others}"

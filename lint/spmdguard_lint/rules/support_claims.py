@@ -150,6 +150,11 @@ def asks(divergence: Divergence) -> bool:
     return divergence.operation is not None and divergence.operation.kind == "request"
 
 
+def is_entry(operation: Op | None) -> bool:
+    """Whether an operation puts an entry into a metric, of which all ranks must have as many."""
+    return operation is not None and operation.kind == "request" and operation.name.startswith("metric")
+
+
 def where(divergence: Divergence) -> str:
     """On which ranks the diverging thing happens: "where `rank == 0`", or "... is false"."""
     node, text = divergence.node, divergence.condition_text
