@@ -28,6 +28,7 @@ from .frame import Frame
 from .protocols import special
 from .restored import restored
 from .selection import distinct, is_mask, picked, picks, placed
+from .stages import note_part
 from .widths import width
 
 REST = "*"
@@ -448,7 +449,7 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
             name if operator == "call:keys" else tuple_value([name, symbol(("element", place), value.taint)])
         )
     kept = data_of(value.taint) if operator.startswith("call:") else value.taint
-    return symbol(("element", place), kept)
+    return note_part(frame, operator, symbol(("element", place), kept), place)
 
 
 def data_of(taint: Taints) -> Taints:

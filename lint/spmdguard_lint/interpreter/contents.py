@@ -24,6 +24,7 @@ from ..values.value import (
 )
 from .frame import Frame
 from .protocols import truth_of
+from .stages import of_stage
 from .state import MADE, VERSION
 
 MAX_NESTING = 3
@@ -64,7 +65,8 @@ def with_length(frame: Frame, value: Value) -> Value:
 
 def asked(frame: Frame, value: Value, question: str) -> Value:
     """The answer to a question about a container's structure."""
-    return symbol((question, value.data[0], version(frame, value).key), structure(frame, value))
+    why = union(structure(frame, value), of_stage(frame, value))
+    return symbol((question, value.data[0], version(frame, value).key), why)
 
 
 def condition_of(frame: Frame, value: Value, node: ast.AST) -> Value:

@@ -113,6 +113,7 @@ class Machine:
         self.repeated: dict[Hashable, Repeated] = {}
         self.told: set[object] = set()
         self.listings: set[Place] = set()  # where folders are listed
+        self.model_parts: dict[Hashable, Place] = {}  # items of ``model.parameters()`` and the like, by key
         self.enums: dict[str, ClassInfo] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed
         self.seed_taints: dict[str, Any] = {}

@@ -41,6 +41,8 @@ def describe(
     first = args[:1] if fact.kind == "point-to-point" else args[:2]
     given = (*first, *(kwargs[word] for word in _TENSORS if word in kwargs))
     op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
+    if op.name == "broadcast":
+        op.sent = next((value for value in given if not is_const(value)), None)
     if fact.at_root is not None:
         op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
     if op.name in _COUNTED and args:

@@ -15,12 +15,13 @@ from collections.abc import Hashable, Iterator
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint
 from .columns import NEXT_ROUND, lines
-from .doubts import doubtful, of_another_group
+from .doubts import doubtful, of_another_group, surer_of_groups
 from .handlers import try_divergences
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
 from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
 from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round, raised_by, telling_jump
+from .questions import is_followed
 from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
@@ -130,7 +131,7 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
         key = (id(node), quiet.subgroups)
         if key in verdicts.safe:
             return
-        if matched(candidate, node.condition, terms, quiet, verdicts, key):
+        if matched(candidate, node.condition, terms, quiet, verdicts, key) or is_followed(candidate, node):
             return
         yield _branch_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Loop):
@@ -176,7 +177,8 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         then_op, then_calls = first_op(node.then, quiet, destroy=True)
         else_op, else_calls = first_op(node.orelse, quiet, destroy=True)
     op, calls, jump = then_op, then_calls, then_jump
-    taints = candidate.taints
+    ahead = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
+    taints = surer_of_groups(candidate.taints, then_op or else_op or ahead)
     if then_op is not None and else_op is not None:
         shape = "order"
     elif then_op is not None or else_op is not None:
@@ -204,7 +206,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         place, text = target.place, getattr(target, "text", node.text)
         if precondition:
             taints = tuple(t._replace(certainty="possible") for t in taints)
-        skipped = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
+        skipped = ahead
         if skipped is None:
             skipped = next_round(candidate.chain, quiet)
             if skipped is not None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from ..values.evaluate import Valuation, rank_dependent, truth
-from ..values.value import Place, Value, parts_of
+from ..values.value import OF_A_STAGE, Place, Taint, Value, parts_of
 from .judged import Candidate
 from .matching import matched
 from .nodes import Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, every_node
@@ -49,6 +49,13 @@ def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, 
     if shape == "order":
         return then_hides or else_hides or differ_by_raise(candidate, node, quiet)
     return (then_hides and not quiet.has_ops(node.then)) or (else_hides and not quiet.has_ops(node.orelse))
+
+
+def surer_of_groups(taints: tuple[Taint, ...], operation: Op | None) -> tuple[Taint, ...]:
+    """The same reasons; all ranks make a group, also those whose stage of a model holds nothing that needs one."""
+    if operation is None or operation.kind != "lifecycle":
+        return taints
+    return tuple(t._replace(certainty="likely") if t.text == OF_A_STAGE else t for t in taints)
 
 
 def of_one_rank(candidate: Candidate) -> bool:

@@ -44,7 +44,8 @@ class Op(Node):
     its first arguments are made of, ``paths`` the names under which every rank writes its part. ``implicit`` says
     that the call hides the collective (a DDP forward, ``backward()``). ``begins`` says whether it only begins the
     operation (None: a variable decides), ``at_root`` whether the list is given that the root alone has, ``sizes`` how
-    many objects are shared, or how many rows are expected from and sent to each rank.
+    many objects are shared, or how many rows are expected from and sent to each rank, ``sent`` what a broadcast sends
+    or fills.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Op(Node):
         "name",
         "paths",
         "root",
+        "sent",
         "sizes",
         "tensors",
         "text",
@@ -88,6 +90,7 @@ class Op(Node):
         self.at_root: Value | None = None
         self.invariant: tuple[Value, ...] = ()
         self.paths: tuple[Value, ...] = ()
+        self.sent: Value | None = None
         self.sizes: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
         self.certainty = certainty

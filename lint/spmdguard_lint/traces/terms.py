@@ -35,6 +35,7 @@ from .nodes import (
     Yielded,
     without_exchange,
 )
+from .questions import question
 from .raising import chooses_to_raise
 
 if TYPE_CHECKING:
@@ -229,10 +230,9 @@ class Reader:
         if not nodes or (not self.has_ops(nodes) and not self.ways_out(nodes)):
             return k.fall
         key = (id(nodes), k.key())
-        known = self.memo.get(key)
-        if known is None:
-            known = self.memo[key] = self._read(nodes, k)
-        return known
+        if key not in self.memo:
+            self.memo[key] = self._read(nodes, k)
+        return self.memo[key]
 
     def _read(self, nodes: Tree, k: Continuation) -> int:
         self.left -= len(nodes) + 1
@@ -291,6 +291,7 @@ class Reader:
         then, orelse = self.read(node.then, k), self.read(node.orelse, k)
         if then != orelse and NEVER not in (then, orelse) and self.watcher is not None:
             self.watcher.branch(node, then, orelse, k, self)
+        key = question(node) or key
         if self.any_item and k.depth and not node.condition.taint:
             key, then, orelse = ("item", k.depth), min(then, orelse), max(then, orelse)
         return self.terms.alt(key, then, orelse)

@@ -47,6 +47,7 @@ class Taint(NamedTuple):
 
 
 OF_A_SET = "iteration order of a set"  # the text of a taint of kind "order" that sorting takes away
+OF_A_STAGE = "what this stage of the model holds"  # the text of a taint of kind "data"
 Taints = frozenset[Taint]
 NO_TAINT: Taints = frozenset()
 
