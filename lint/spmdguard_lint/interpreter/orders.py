@@ -130,9 +130,7 @@ def reordered(
     why = union(_reasons(frame.path_taint()), by_key(frame, receiver, kwargs, node))
     if name == "rotate":
         why = union(why, *(_reasons(arg.taint) for arg in args))
-    if why:
-        mark(frame, receiver, node)
-    elif name == "sort" and keeps_order(frame, receiver, kwargs, node):
+    if why or (name == "sort" and keeps_order(frame, receiver, kwargs, node)):
         mark(frame, receiver, node)
     elif name == "sort" and receiver.tag == "obj":
         from .containers import fields_of, ordered

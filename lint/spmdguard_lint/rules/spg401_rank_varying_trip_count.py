@@ -8,8 +8,9 @@ Finds `for` loops that call collectives and may run a different number of times 
 A rank whose loop ends a round earlier goes on to the collective behind the loop, or to the end of the
 program, while the others call the loop's collective once more. Shards that do not divide evenly, files
 split with `files[rank::world_size]`, a filter on the samples, a loader without `drop_last`, as many micro
-batches as the tokens of a batch ask for: the last round is enough. A search that evaluates a function until its values are good enough (L-BFGS with a closure,
-`scipy.optimize`) is such a loop too, where the values are the rank's own.
+batches as the tokens of a batch ask for: the last round is enough. A search that evaluates a function until its
+values are good enough (L-BFGS with a closure, `scipy.optimize`) is such a loop too, where the values are the rank's
+own.
 
 ## Example
 ```python
