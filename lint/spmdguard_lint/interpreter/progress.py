@@ -53,12 +53,19 @@ def _are_given(frame: Frame, items: Value) -> bool:
 
 
 def _words(test: ast.expr, node: ast.comprehension) -> Iterator[str]:
-    """The names by which a test asks; where it is a loop variable alone, those of what the loop runs over, too."""
-    asked = test.operand if isinstance(test, ast.UnaryOp) else test
-    for part in [*ast.walk(test), *(ast.walk(node.iter) if isinstance(asked, ast.Name) else ())]:
-        if isinstance(part, ast.Attribute):
+    """The names by which a test asks for an item; where it is a flag beside it, those of what is looped over, too."""
+    items = _names(node.target)
+    for part in ast.walk(test):
+        if isinstance(part, ast.Attribute) and _names(part.value) & items:
             yield part.attr
-        elif isinstance(part, ast.Name):
-            yield part.id
-        elif isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant):
-            yield str(part.slice.value)
+        elif isinstance(part, ast.Subscript) and _names(part.value) & items:
+            yield str(getattr(part.slice, "value", ""))
+        elif isinstance(part, ast.Subscript) and _names(part.slice) & items:
+            yield ast.unparse(part.value).rpartition(".")[2]
+    asked = test.operand if isinstance(test, ast.UnaryOp) else test
+    if isinstance(asked, ast.Name) and asked.id in items:
+        yield from (asked.id, *_names(node.iter))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

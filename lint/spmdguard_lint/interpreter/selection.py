@@ -30,6 +30,7 @@ _GIVEN = frozenset({"param", "param-none", "element", "item", "field", "key"})
 _WHY = "as many items as this rank's own data selects"
 _ROUNDS = "as many rounds as this rank's own data asks for"
 _OF_BATCHES = re.compile(r"mask|(?:^|_)(?:seq)?len|tokens|input_ids|labels")
+_READING = frozenset({"sum", "max", "min", "amax", "item", "tolist", "count_nonzero", "mean"})
 _OF_SHAPE = frozenset({"len", "attr:shape", "attr:ndim", "call:size", "call:dim", "call:numel"})
 
 
@@ -107,19 +108,21 @@ def counted(frame: Frame, bounds: list[Value], node: ast.AST) -> Taints:
     return frozenset({Taint("data", frame.place(node), _ROUNDS, "likely")})
 
 
-def _by_contents(number: Value) -> bool:
-    """Whether a number is computed from the contents of a batch, on every way that does not give a constant."""
+def _by_contents(number: Value, read: bool = False) -> bool:
+    """Whether a number is read from the contents of a batch, on every way that does not give a constant."""
     if number.tag == "ite":
         ways = [one for one in alternatives(number) if one.tag != "const"]
-        return bool(ways) and all(map(_by_contents, ways))
+        return bool(ways) and all(_by_contents(one, read) for one in ways)
     if number.tag != "expr" or number.data[0] in _OF_SHAPE:
         return False
     operator, operands = number.data
-    if operator == "getitem":
-        batch, name = operands
-        text = name.data[0] if name.tag == "const" else None
-        return isinstance(text, str) and _OF_BATCHES.search(text) is not None and is_given(batch)
-    return any(map(_by_contents, operands))
+    if operator == "getitem" and operands[1].tag == "const" and isinstance(operands[1].data[0], str):
+        return read and bool(_OF_BATCHES.search(operands[1].data[0])) and is_given(operands[0])
+    if operator.startswith("attr:"):
+        return read and bool(_OF_BATCHES.search(operator)) and is_given(operands[0])
+    several = operator in ("max", "min") and len(operands) > 1  # of several numbers
+    read = read or (not several and operator.rpartition(".")[2].removeprefix("call:") in _READING)
+    return any(_by_contents(one, read) for one in operands)
 
 
 def distinct(kind: str, item: Value) -> Taints:

@@ -56,6 +56,15 @@ PROGRAM = """
                 for index in range(math.ceil(config["batch_size"] / config["micro_batch_size"])):
                     self.model(data["input_ids"][index])
 
+                for index in range(config["max_tokens"] // config["seq_len"]):
+                    self.model(data["input_ids"][index])
+                for index in range(config.max_len // 8 + max(config.tokens, 1)):
+                    self.model(data["input_ids"][index])
+
+            def by_attribute(self, data):
+                for index in range(int(data.attention_mask.sum(-1).max())):
+                    self.model(data.input_ids[:, index])  # SPG401
+
             def reduced(self, data):
                 count = data["attention_mask"].sum()
                 dist.all_reduce(count, op=dist.ReduceOp.MAX)

@@ -41,6 +41,10 @@ def test_as_many_as_are_left() -> None:
                 if len(rows) > 0:
                     dist.all_reduce(x)  # SPG305
 
+            def by_array(self, prompts, finished, x):
+                for p in [p for i, p in enumerate(prompts) if not finished[i]]:
+                    dist.all_reduce(x)  # SPG401
+
             def until_all_are(self, episodes, x):
                 left = list(episodes)
                 while left:
@@ -62,6 +66,12 @@ def test_as_many_everywhere() -> None:
             for layer in [one for one in layers if one.trainable]:
                 dist.all_reduce(layer.grad)
             if [one for one in callbacks if one.name.endswith("done")]:
+                dist.all_reduce(x)
+
+        def already(stages, done, config, x):
+            for stage in [s for s in stages if s not in done]:
+                dist.all_reduce(x)
+            for stage in [s for s in stages if config.finished or not done]:
                 dist.all_reduce(x)
 
         def told(episodes, x):
