@@ -35,7 +35,7 @@ def of_stage(frame: Frame, items: Value) -> Taints:
     noted = frame.machine.model_parts
     if not noted or frame.state is None:
         return NO_TAINT
-    held = frame.state.heap.get(items.data[0], {}).values()
+    held = frame.state.heap.fields(items.data[0]).values()
     places = [noted[part.key] for item in held for part in parts_of(item) if part.key in noted]
     if not places or not frame.machine.text_says(_CUT):
         return NO_TAINT
