@@ -3,7 +3,8 @@
 
 ## What it does
 Finds values that Lightning logs on one rank alone (`self.log(..., rank_zero_only=True)`, or under a test of the rank)
-although a callback or a scheduler monitors them.
+although a callback or a scheduler monitors them; and scores that each rank makes of its own batches, by which an engine
+of Ignite stops early.
 
 ## Why is this bad
 `ModelCheckpoint`, `EarlyStopping` and a monitored scheduler look at the value on every rank. The other ranks hold
@@ -42,7 +43,8 @@ def trainer():
 
 ## Known limits
 Names are compared where they are constants, in the file and in those that import it. Monitors in configuration files
-are not seen. A value that every rank logs without `sync_dist` is not reported.
+are not seen. A value that every rank logs without `sync_dist` is not reported. A score of Ignite counts where a handler
+of the program assigns the field of the state that the score function reads, and no collective stands in that handler.
 
 ## Fix safety
 No fix.
@@ -66,6 +68,7 @@ from ..traces.nodes import Node
 from ..values.value import place_of
 from .support_events import finding
 from .support_imports import program_of
+from .support_scores import local_stops
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -76,6 +79,7 @@ RULE = rule(
     code="SPG507", name="monitored-value-of-one-rank", severity="warning", status="stable", page=__doc__
 )
 HELP = "log it on every rank with `sync_dist=True`, so that all of them see the same value"
+HELP_SCORE = "all_reduce what it is made of, or use a metric of Ignite, which does so"
 _RANK_ZERO = re.compile(
     r"\b(?:is_global_zero|(?:global_|local_)?rank\s*==\s*0|is_main_process|is_world_process_zero)\b"
 )
@@ -89,6 +93,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     monitoring: dict[str, list[tuple[str, Module, ast.expr]]] | None = None
     for module in analysis.project.relevant_modules():
         content = module.source.content
+        if b"EarlyStopping" in content and b"ignite" in content:
+            yield from _scores(module, analysis)
         if b".log" not in content or b"ightning" not in content:
             continue
         for call, names in _logged_by_one(module):
@@ -97,6 +103,17 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 if any(name in (logged, *(logged + fork for fork in _FORKS)) for logged in names):
                     yield _finding(module, call, name, owner, where)
                     break
+
+
+def _scores(module: Module, analysis: Analysis) -> Iterator[Finding]:
+    """Early stops by what each rank has computed for itself."""
+    for stop in local_stops(module, analysis.project):
+        message = (
+            f"`{ast.unparse(stop.call.func)}` stops by `{stop.key}`, which each rank makes of its own batches"
+        )
+        made = stop.written
+        steps = [(place_of(made.module.filename, made.node), f"`{ast.unparse(made.node)}` is not reduced")]
+        yield finding(RULE, Node(place_of(module.filename, stop.call)), message, HELP_SCORE, steps=steps)
 
 
 def _logged_by_one(module: Module) -> Iterator[tuple[ast.Call, list[str]]]:
