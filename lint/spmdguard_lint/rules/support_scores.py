@@ -1,6 +1,6 @@
 """Scores by which an engine of Ignite stops early, although each rank has made its own of its own batches.
 
-Terminology: a *key* is a field of an engine's state (``state.val_loss``) or an entry of its metrics. It is *local* where
+Terminology: a *key* is a field of an engine's state (``state.val_loss``) or an entry of its metrics, *local* where
 a function that agrees with nobody makes it of the engine's output or batch, or of other local keys. Ignite's own
 metrics are reduced when they are computed and are assigned by no code of the project.
 
