@@ -15,6 +15,7 @@ from types import FrameType
 from spmdguard.current import PerProcess
 from spmdguard.detach import detach
 from spmdguard.format import add_note, find_user_frame, format_exception_line, format_place
+from spmdguard.group.world import world
 from spmdguard.latch import is_communication_failure
 
 __all__ = ["defer_error", "deferred_error", "has_deferred_error", "raise_if_deferred_error"]
@@ -90,14 +91,16 @@ def defer(exc: Exception, label: str, caller: FrameType | None) -> None:
     if kept.keep(exc):
         add_note(exc, f"deferred by spmdguard in {label!r} (called at {place})")
         logger.error(
-            "deferred an error of %r (called at %s); this rank goes on until all ranks agree to stop:\n%s",
+            "spmdguard: rank %d deferred an error of %r (called at %s) and goes on until all ranks agree to stop:\n%s",
+            world().rank(),
             label,
             place,
             format_exception_line(exc),
         )
     else:
         logger.warning(
-            "a further error in %r (called at %s) is not kept, only counted:\n%s",
+            "spmdguard: rank %d: a further error in %r (called at %s) is not kept, only counted:\n%s",
+            world().rank(),
             label,
             place,
             format_exception_line(exc),

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from spmdguard.format import without_first_frames
 from spmdguard.group.torch_access import run_torchrun
 
 _ENDING = ("Received %s death signal", "Sending process %s closing signal %s")
@@ -28,10 +29,14 @@ def torchrun_command(arguments: Sequence[str]) -> int:
     """Run torchrun in this process.
 
     Returns:
-        0, or 128 and the number of the signal that ended the run.
+        0, 1 where ranks failed, or 128 and the number of the signal that ended the run.
     """
     _keep_quiet_about_signals()
-    number = run_torchrun(arguments)
+    try:
+        number = run_torchrun(arguments)
+    except Exception as failure:
+        sys.excepthook(type(failure), failure, without_first_frames(failure.__traceback__))
+        return 1
     return 0 if number is None else _tell(number)
 
 

@@ -40,6 +40,7 @@ class _GroupState:
         self.pending_own = 0
         self.pending_text = ""
         self.last_true: int | None = None
+        self.true_at: set[str] = set()
         self.told = False
 
     def is_due(self, every_n_steps: int) -> bool:
@@ -242,13 +243,19 @@ def _learn_reason(channel: Channel | None, known: _GroupState, text: str, *, lat
         gathered = meet(_NAME, channel, lambda: channel.gather_texts(text))
         texts = {each: said for each, said in zip(channel.ranks, gathered, strict=True) if said}
     stop.reason = StopReason(texts, known.num_agreements)
-    if known.last_true == known.num_agreements - (2 if late else 1) and not known.told:
+    place = format_place(find_user_frame())
+    was_true = known.last_true == known.num_agreements - (2 if late else 1)
+    if (
+        was_true and place in known.true_at and not known.told
+    ):  # elsewhere it is the outer loop's own question
         known.told = True
         logger.warning(
-            "%s was true at its last call and is true again at %s (%s); the loop around the one you left goes "
-            "on: break it too, for example with `if stop_reason(): break`",
+            "spmdguard: rank %d: %s is true again at %s (%s); the loop around the one you left goes on: break it "
+            "too, for example with `if stop_reason(): break`",
+            world().rank(),
             _NAME,
-            format_place(find_user_frame()),
+            place,
             stop.reason,
         )
+    known.true_at.add(place)
     known.last_true = known.num_agreements

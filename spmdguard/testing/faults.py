@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +25,10 @@ class Fault:
     signal: int = 0
     seconds: float = 0.0
 
+    def __str__(self) -> str:
+        at = "" if self.at is None else f", at={self.at!r}"
+        return f"{self.action}({self.rank}{at}, nth={self.nth})"
+
     @property
     def line(self) -> tuple[str, int] | None:
         """The end of the file's path, and the line, where ``at`` is one."""
@@ -39,6 +44,7 @@ class FaultPlan:
         self._by_rank: dict[int, list[Fault]] = {}
         self._lines: dict[int, list[Fault]] = {}
         self.planned = False
+        self._all: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
         """Plan ``fault``.
@@ -55,10 +61,15 @@ class FaultPlan:
         if fault.action == "advance" and not fault.seconds > 0:
             raise ValueError(f"seconds must be positive, got {fault.seconds!r}; a clock goes forward")
         self.planned = True
+        self._all.append(fault)
         if fault.line is not None:
             self._lines.setdefault(fault.rank, []).append(fault)
         else:
             self._by_rank.setdefault(fault.rank, []).append(fault)
+
+    def not_among(self, struck: Collection[int]) -> list[Fault]:
+        """The faults whose ``id`` is not in ``struck``."""
+        return [fault for fault in self._all if id(fault) not in struck]
 
     def at_lines(self, rank: int) -> list[Fault]:
         """The faults planned for lines of code on ``rank``."""
@@ -77,3 +88,17 @@ class FaultPlan:
             if (name in names or not name) and counts[name] == fault.nth:
                 found.append(fault)
         return found
+
+
+def describe_missed(fault: Fault, counts: Mapping[str, int]) -> str:
+    """What to say of a fault that did not strike in a run that ended well; ``counts`` of its rank's operations."""
+    text = f"the fault {fault} has not struck: rank {fault.rank} "
+    if fault.line is not None:
+        return f"{text}has not come to that line so often; `at` is the end of the file's path, and a line with code"
+    if fault.at is None or fault.at in counts:
+        return f"{text}has come there {counts.get(fault.at or '', 0)} times"
+    known = ", ".join(f"{name!r} ({number})" for name, number in sorted(counts.items()) if name)
+    return (
+        f'{text}has begun {known or "no operation"}; of a function of yours name a line, `at="train.py:42"`, '
+        f"or call fault_point({fault.at!r}) in it"
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from spmdguard.format import name_ranks
 from spmdguard.stop.sources import sources
-from spmdguard.testing.faults import Fault, FaultPlan
+from spmdguard.testing.faults import Fault, FaultPlan, describe_missed
 from spmdguard.testing.lines import watch_lines
 from spmdguard.testing.matching import Call, Combine, Group, Meeting, Route, Transfer
 from spmdguard.testing.mismatch import CollectiveMismatch, Kind
@@ -36,6 +36,7 @@ class Meetings:
         self.announced: tuple[int, str] | None = None
         self._faults = faults
         self.faults_at_lines = faults.at_lines
+        self._struck: set[int] = set()
 
     def find_group(self, key: Any, ranks: Sequence[int], name: str) -> Group:
         """The group known by ``key``, the same object for each of its ranks."""
@@ -56,6 +57,7 @@ class Meetings:
 
     def happen(self, me: SimulatedRank, fault: Fault, place: str) -> None:
         """Let ``fault`` happen to ``me``, which is about to begin what ``place`` says."""
+        self._struck.add(id(fault))
         if fault.action == "delay":
             self.scheduler.delay(me, fault.num_turns)
         elif fault.action == "advance":
@@ -66,6 +68,13 @@ class Meetings:
         elif fault.action == "fail":
             assert fault.error is not None
             raise fault.error
+
+    def missed_faults(self) -> list[str]:
+        """What to say of planned faults that have not struck; none where a rank has failed or was killed before."""
+        if any(rank.error is not None or rank.ending.startswith("was killed") for rank in self.ranks):
+            return []
+        missed = self._faults.not_among(self._struck)
+        return [describe_missed(fault, self.ranks[fault.rank].counts) for fault in missed]
 
     def begin(self, group: Group, call: Call, combine: Combine) -> Meeting:
         """Come to the next meeting of ``group`` without waiting for the others."""

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -135,6 +136,8 @@ class SimulatedWorld:
                 each.start()
             meetings.scheduler.run()
             _unwind_killed(meetings, threads)
+        for text in meetings.missed_faults():
+            warnings.warn(text, stacklevel=3)
         return meetings
 
 

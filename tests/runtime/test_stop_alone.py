@@ -65,6 +65,20 @@ def test_a_forgotten_outer_loop_is_told_once(caplog: pytest.LogCaptureFixture) -
     assert "break it too" in record.getMessage()
 
 
+def test_an_outer_loop_that_asks_at_its_own_place_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    """The inner loop was left, and the outer one asks for itself whether to go on: nothing is forgotten."""
+    spmdguard.try_or_defer(int, "x")
+    with caplog.at_level(logging.WARNING, logger="spmdguard"):
+        caplog.clear()
+        for _ in range(4):
+            for _ in range(4):
+                if spmdguard.sync_should_stop():
+                    break
+            if spmdguard.sync_should_stop(False):
+                break
+    assert caplog.records == []
+
+
 def test_rank_local_work_cannot_ask() -> None:
     """Inside rank-local work it does not start."""
     spmdguard.try_or_defer(spmdguard.sync_should_stop)

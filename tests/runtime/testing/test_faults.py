@@ -202,3 +202,31 @@ def test_run_with_exit_process_leaves_the_test_alive() -> None:
     finally:
         atexit.unregister(handler)
     assert ([each.ok for each in outcomes], ran) == ([True, True], [])
+
+
+@pytest.mark.parametrize(
+    ("at", "nth", "said"),
+    [
+        ("log_metrics", 1, "of a function of yours name a line"),
+        ("upload", 9, "rank 1 has come there 6 times"),
+        ("nowhere.py:3", 1, "has not come to that line so often"),
+    ],
+)
+def test_a_fault_that_never_strikes_is_told(at: str, nth: int, said: str) -> None:
+    """A test that passes because its fault was misspelt proves nothing; the warning says what could be named."""
+    world = SimulatedWorld(2)
+    world.fail(1, at=at, nth=nth, error=OSError("disk full"))
+    with pytest.warns(UserWarning, match=f"the fault fail.1, at='{at}', nth={nth}. has not struck") as caught:
+        assert world.run(train) == [6, 6]
+    (warning,) = caught
+    assert said in str(warning.message)
+    assert warning.filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_fault_behind_a_failure_is_not_told() -> None:
+    """Where a rank failed or was killed before, it is no mistake of the test."""
+    world = SimulatedWorld(2)
+    world.kill(1, at="all_reduce", nth=1)
+    world.fail(1, at="upload", nth=3, error=OSError("disk full"))
+    assert [each.killed for each in world.outcomes(train)] == [False, True]

@@ -162,6 +162,7 @@ def test_a_real_failure_keeps_torchruns_summary(tmp_path: Path) -> None:
     assert process.returncode == 1
     assert "Root Cause (first observed failure):" in said
     assert "the run was" not in said
+    assert "launching/torchrun.py" not in said
 
 
 @pytest.mark.parametrize("early", [False, True])
