@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..traces.nodes import Branch, Event, Region
-from ..values.value import FALSE, NO_TAINT, NONE, TRUE, Value, choice, expression, is_split, symbol
+from ..values.value import (
+    FALSE,
+    NO_TAINT,
+    NONE,
+    TRUE,
+    Place,
+    Value,
+    alternatives,
+    choice,
+    expression,
+    is_split,
+    symbol,
+)
 from .containers import unpacked_mapping
 from .enums import member_with_value
 from .expressions import evaluate, text_of
 from .following import inline_call
 from .frame import Frame
+from .kept import default_of, result_or_default
 from .machine import MAX_DEPTH
 from .modes import set_mode
 from .parameters import field_factory, field_keywords
@@ -29,26 +43,78 @@ def evaluate_call(frame: Frame, node: ast.Call) -> Value:
     function_node = node.func
     if isinstance(function_node, ast.Name) and function_node.id == "super":
         return _super_value(frame)
+    stars = any(isinstance(arg, ast.Starred) for arg in node.args)
     if isinstance(function_node, ast.Attribute):
         receiver = evaluate(frame, function_node.value)
-        args, kwargs, spread = evaluate_arguments(frame, node)
-        return call_method(frame, receiver, function_node.attr, args, kwargs, node, spread=spread)
+        name = function_node.attr
+        args, kwargs, spread = evaluate_arguments(frame, node, split=stars)
+        if not stars:
+            return call_method(frame, receiver, name, args, kwargs, node, spread=spread)
+
+        def method(given: list[Value]) -> Value:
+            return call_method(frame, receiver, name, given, dict(kwargs), node, spread=spread)
+
+        return _with_each(frame, args, method, node)
     function = evaluate(frame, function_node)
-    args, kwargs, spread = evaluate_arguments(frame, node)
-    return call_value(frame, function, args, kwargs, node, spread=spread)
+    args, kwargs, spread = evaluate_arguments(frame, node, split=stars)
+    if not stars:
+        return call_value(frame, function, args, kwargs, node, spread=spread)
+
+    def called(given: list[Value]) -> Value:
+        return call_value(frame, function, given, dict(kwargs), node, spread=spread)
+
+    return _with_each(frame, args, called, node)
 
 
-def evaluate_arguments(frame: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value], bool]:
-    """Positional and keyword arguments; ``spread`` when stars hide some of them."""
+def _with_each(frame: Frame, args: list[Value], call: Callable[[list[Value]], Value], node: ast.AST) -> Value:
+    """A call with each of the sequences that the condition behind a star chooses from, in an arm of its own."""
+    at = next((position for position, value in enumerate(args) if value.tag == "stars"), None)
+    if at is None:
+        return call(args)
+
+    def one(items: Value) -> Value:
+        if items.tag == "ite":
+            return _call_each(frame, items, one, node)
+        return _with_each(frame, [*args[:at], *items.data, *args[at + 1 :]], call, node)
+
+    return one(args[at].data[0])
+
+
+def _behind_star(value: Value, split: bool) -> list[Value] | None:
+    """The arguments that a star stands for; None where they are not known."""
+    if value.tag == "tuple":
+        return list(value.data)
+    choices = alternatives(value, 5) if value.tag == "ite" else []
+    if not choices or len(choices) > 4 or any(one.tag != "tuple" for one in choices):
+        return None
+    if len({len(one.data) for one in choices}) == 1:
+        return [_item_of(value, position) for position in range(len(choices[0].data))]
+    return [Value("stars", (value,), value.taint)] if split and value.taint else None
+
+
+def _item_of(value: Value, position: int) -> Value:
+    if value.tag == "tuple":
+        item: Value = value.data[position]
+        return item
+    condition, then, orelse = value.data
+    return choice(condition, _item_of(then, position), _item_of(orelse, position))
+
+
+def evaluate_arguments(
+    frame: Frame, node: ast.Call, *, split: bool = False
+) -> tuple[list[Value], dict[str, Value], bool]:
+    """Positional and keyword arguments; ``spread`` when stars hide some of them.
+
+    ``split``: one of several sequences of unequal length is left as it is, for ``_with_each``.
+    """
     args: list[Value] = []
     spread = False
     for arg in node.args:
         value = evaluate(frame, arg)
         if isinstance(arg, ast.Starred):
-            if value.tag == "tuple":
-                args.extend(value.data)
-            else:
-                spread = True
+            behind = _behind_star(value, split)
+            spread = spread or behind is None
+            args.extend(behind or ())
         else:
             args.append(value)
     kwargs: dict[str, Value] = {}
@@ -283,7 +349,7 @@ def _call_wrapped(
         frame.out.append(Region(frame.place(node), "deferred", nodes, text))
         if result.tag == "generator":
             frame.machine.kept[result.key] = text
-        return result
+        return result_or_default(result, nodes, text, frame.place(node))
     if kind.startswith("main-only:"):
         from .facts_values import main_predicate
 
@@ -293,7 +359,7 @@ def _call_wrapped(
             result = call_value(frame, inner, args, kwargs, node, spread=spread)
         frame.state = join(frame.state, before, condition)
         frame.out.append(Branch(frame.place(node), condition, nodes, [], "decorator", text))
-        return choice(condition, result, NONE)
+        return choice(condition, result, default_of(text))
     if kind == "cached":
         from .caches import call_cached
 
@@ -318,7 +384,7 @@ def instantiate(
     if cls.is_enum:
         return member_with_value(frame, cls, args[0] if args else NONE)
     place = frame.place(node)
-    object_id = ("new", place, frame.nesting, cls.full_name)
+    object_id = _identity(frame, place, cls)
     value = frame.machine.objects.make(object_id, "instance", cls)
     frame.live.heap[object_id] = {}
     init = cls.find_method("__init__")
@@ -337,6 +403,15 @@ def instantiate(
         if after is not None:
             inline_call(frame, after, value, [], {}, node)
     return value
+
+
+def _identity(frame: Frame, place: Place, cls: ClassInfo) -> tuple[object, ...]:
+    """What tells an object from others: where it is made, and in which call, where one made there lives already."""
+    known = ("new", place, frame.nesting, cls.full_name)
+    sites = frame.machine.made_in
+    if sites.setdefault(known, frame.called_at) == frame.called_at or known not in frame.live.heap:
+        return known
+    return (*known, frame.called_at)
 
 
 def _made_sampler(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 from ..traces.nodes import Branch, Event, Region, Tree
@@ -35,7 +36,7 @@ from .gradients import missing_gradient
 from .inflight import used
 from .lookup import lookup_name
 from .partly import note_use
-from .protocols import BINARY, compared, special
+from .protocols import BINARY, compared, formatted, special
 from .state import join
 
 _BINARY: dict[type[ast.operator], str] = {
@@ -157,6 +158,10 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     own = special(frame, left, BINARY[operator], [right], node) if operator in BINARY else None
     if own is not None:
         return own
+    if operator == "%" and is_const(left) and isinstance(left.data[0], str):
+        parts = right.data if right.tag == "tuple" else (right,)
+        shown = [formatted(frame, part, ord("s"), node) for part in parts]
+        right = right if all(map(is_, shown, parts)) else tuple_value(shown)
     if operator == "%" and left.tag == "rank":
         left = strengthen(left)
     if operator == "*" and left.tag == "obj" and frame.machine.objects.info(left).kind == "list":
@@ -328,7 +333,9 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Value:
 
 def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
     parts = [
-        constant(v.value) if isinstance(v, ast.Constant) else whole(frame, evaluate(frame, v.value))
+        constant(v.value)
+        if isinstance(v, ast.Constant)
+        else whole(frame, formatted(frame, evaluate(frame, v.value), v.conversion, v.value))
         for v in node.values
         if isinstance(v, (ast.Constant, ast.FormattedValue))
     ]
@@ -355,6 +362,9 @@ def _await(frame: Frame, node: ast.Await) -> Value:
     last = frame.out[-1] if frame.out else None
     if isinstance(last, Region) and last.kind == "thread" and last.place == frame.place(node.value):
         last.kind = "awaited"  # this coroutine goes on only after it: the order is that of the text
+    from .concurrent import awaited
+
+    awaited(frame, node)
     return value
 
 

@@ -202,7 +202,7 @@ def run_body(
     if closure is None and info.parent is not None:
         inner.enclosing = machine.enclosing_frame(info.parent)
     inner.self_value = receiver
-    inner.caller = frame
+    inner.caller, inner.called_at = frame, frame.place(node)
     bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
     bound = dict(inner.live.variables)
     machine.enter(info)

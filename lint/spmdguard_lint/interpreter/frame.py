@@ -116,6 +116,7 @@ class Frame:
         self.local_imports: dict[str, str] | None = None
         self.handled: list[tuple[str, Value]] = []
         self.self_value: Value | None = None
+        self.called_at: Place | None = None
         self.loop_depth = 0
         self.partly: dict[str, Partly] = {}
 

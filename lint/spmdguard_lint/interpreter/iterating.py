@@ -7,6 +7,7 @@ may have another number of items, ``next`` is a branch: on one side it raises, o
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, every_node
@@ -24,7 +25,10 @@ from .selection import counted
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
 
-ENDLESS = ("itertools.count", "itertools.cycle", "itertools.repeat")
+Maker = Callable[[Frame, str, list[Value], dict[str, Value], ast.AST], Value]
+_NO_END = frozenset({"call:itertools.count", "call:itertools.cycle"})
+_WITH_ANY = frozenset({"call:itertools.chain"})
+_AS_LONG = frozenset({"zip", "enumerate", "iter", "map"})
 _RESIZING = frozenset({"append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear"})
 FORM = "next"  # of the branch that an iterator's end makes
 
@@ -133,24 +137,44 @@ def _leaves(node: ast.AST, *, inner: bool = False) -> bool:
     return any(_leaves(child, inner=inner) for child in ast.iter_child_nodes(node))
 
 
+def never_ends(value: Value) -> bool:
+    """Whether an iterator has an end on no rank."""
+    if value.tag == "generator":
+        return endless(value.data[0])
+    if value.tag != "expr":
+        return False
+    name, operands = value.data
+    if name == "call:itertools.repeat":
+        return len(operands) == 1
+    if name in _WITH_ANY:
+        return any(never_ends(operand) for operand in operands)
+    return name in _NO_END or (name in _AS_LONG and bool(operands) and all(map(never_ends, operands)))
+
+
 def islice(frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """``itertools.islice(items, n)``: as many as asked for, where there are as many."""
     value = expression(f"call:{qualname}", args)
     if not args:
         return value
     counted = union(*(bound.taint for bound in args[1:]))
-    source = args[0]
-    never_ends = source.tag == "generator" and endless(source.data[0])
-    trip = NO_TAINT if never_ends else trip_taint(with_length(frame, source))
+    trip = NO_TAINT if never_ends(args[0]) else trip_taint(with_length(frame, args[0]))
     return retaint(value, value.taint, union(counted, trip))
 
 
 def endless_iterator(
     frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> Value:
-    """``itertools.cycle(items)`` and the like: no rank comes to an end of it."""
-    value = expression(f"call:{qualname}", [*args, *kwargs.values()])
-    return retaint(value, value.taint, NO_TAINT)
+    """``itertools.cycle(items)`` and the like: no rank comes to an end of it; ``repeat`` may be given a number."""
+    given = [*args, *kwargs.values()]
+    value = expression(f"call:{qualname}", given)
+    times = given[1:2] if qualname.endswith("repeat") else []
+    return retaint(value, value.taint, union(NO_TAINT, *(number.taint for number in times)))
+
+
+ITERTOOLS: dict[str, Maker] = {
+    "itertools.islice": islice,
+    **dict.fromkeys(("itertools.count", "itertools.cycle", "itertools.repeat"), endless_iterator),
+}
 
 
 def range_trip(frame: Frame, args: list[Value], taint: Taints, node: ast.AST) -> Taints:

@@ -1,9 +1,44 @@
-"""Generators under ``@rank_local``: where they raise, the error is kept, and they end early on that rank alone."""
+"""What becomes of functions under ``@rank_local`` where they raise: the error is kept.
+
+A generator then ends early, and a function gives its default (None), on that rank alone.
+"""
 
 from __future__ import annotations
 
+import ast
+from functools import lru_cache
+
 from ..traces.nodes import Fallible, Loop, Region, Tree, Try, Yielded, every_node
-from ..values.value import Taint, Taints, union
+from ..values.value import NONE, Place, Taint, Taints, Value, alternatives, choice, constant, symbol, union
+
+_REFERENCES = frozenset(
+    {"obj", "extobj", "func", "class", "generator", "coroutine", "manager", "wrapped", "bound"}
+)
+
+
+def result_or_default(result: Value, nodes: Tree, text: str, place: Place) -> Value:
+    """What a function under ``@rank_local`` gives: its result, or the default where one of its files failed.
+
+    Objects are left as they are: what is asked of None ends this rank at once.
+    """
+    why = _why(nodes)
+    if not why or any(one.tag in _REFERENCES for one in alternatives(result)):
+        return result
+    return choice(symbol(("failed", place), why), default_of(text), result)
+
+
+@lru_cache(maxsize=256)
+def default_of(text: str) -> Value:
+    """What a decorator like ``@rank_local(default=0)`` puts in place of a result that is missing."""
+    try:
+        call = ast.parse(text, mode="eval").body
+    except SyntaxError:  # it is shown cut short
+        return symbol(("default", text))
+    for keyword in call.keywords if isinstance(call, ast.Call) else ():
+        if keyword.arg == "default":
+            value = keyword.value
+            return constant(value.value) if isinstance(value, ast.Constant) else symbol(("default", text))
+    return NONE
 
 
 def ends_early(nodes: Tree, text: str) -> Tree:

@@ -24,28 +24,20 @@ from ..values.value import (
 )
 from .backward import exchanges
 from .comparisons import fold
+from .concurrent import ASYNCIO, as_task
 from .contents import condition_of, items_now, whole, with_length
 from .expressions import text_of
 from .facts_values import dtype_given
 from .following import hide_handed
 from .frame import Frame
 from .inflight import call_used, method_used
-from .iterating import (
-    ENDLESS,
-    endless_iterator,
-    islice,
-    length_of,
-    next_item,
-    range_trip,
-    resized,
-    same_length,
-)
+from .iterating import ITERTOOLS, length_of, never_ends, next_item, range_trip, resized, same_length
 from .kinds import FORM, is_subclass, of_form, structural
 from .lazily import consumed
 from .lengths import UNEVEN
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
-from .protocols import special
+from .protocols import built_in, formatted
 from .records import RECORDS, make_record
 from .restored import restored
 from .selection import PICKS, in_pieces, keeps_length, picked, picks
@@ -116,7 +108,7 @@ def call_external(
     made = in_pieces(qualname, equal_share(expression(f"call:{qualname}", parts), everything), args[1:])
     if args and picks(qualname, len(args)):
         return picked(frame, made, args[-1] if qualname.endswith("masked_select") else args[0], node)
-    return made
+    return retaint(made, made.taint, NO_TAINT) if never_ends(made) else made
 
 
 def _size(
@@ -177,6 +169,9 @@ def call_builtin(
         args = [condition_of(frame, args[0], node)]
     if name in ("map", "filter") and len(args) > 1:
         return _applied(frame, name, args, node)
+    own = built_in(frame, name, args, node)
+    if own is not None:
+        return own
     if name in _PASS_THROUGH and len(args) == 1:
         if (
             name in ("int", "float")
@@ -186,10 +181,6 @@ def call_builtin(
         ):
             frame.out.append(Fallible(frame.place(node), text_of(node), False, own=True))
         return _convert(name, whole(frame, args[0]))
-    named = {"len": "__len__", "iter": "__iter__"}.get(name)
-    own = special(frame, args[0], named, [], node) if named is not None and args else None
-    if own is not None:
-        return own
     if name == "len" and len(args) == 1:
         return length_of(frame, args[0])
     if name in _SAME_LENGTH:
@@ -300,6 +291,10 @@ def call_unknown_method(
 
     if name == "backward" and exchanges(frame, receiver, args):
         return apply_fact(frame, facts.BACKWARD, "backward", receiver, args, kwargs, node)
+    if name == "format" and is_const(receiver):
+        args = [formatted(frame, value, -1, node) for value in args]
+    if name == "create_task" and args:
+        return as_task(frame, name, args, kwargs, node)
     if name == "get" and receiver.tag == "ext":
         return expression("call:get", [receiver, *args])
     fact = facts.unknown_method(name, len(args) + len(kwargs))
@@ -426,14 +421,6 @@ def environment_value(frame: Frame, key: Value, node: ast.AST) -> Value:
     return value
 
 
-def _asyncio_run(
-    frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
-) -> Value:
-    from .lazily import run_coroutine
-
-    return run_coroutine(frame, args[0], node) if args else NONE
-
-
 def leave(frame: Frame, node: ast.AST, text: str) -> None:
     """Mark that control does not come back."""
     frame.out.append(Jump(frame.place(node), "exit", text, "SystemExit"))
@@ -483,8 +470,7 @@ _SPECIAL = {
     "tqdm.autonotebook.tqdm": _progress,
     "tqdm.std.tqdm": _progress,
     "rich.progress.track": _progress,
-    "itertools.islice": islice,
-    **dict.fromkeys(ENDLESS, endless_iterator),
+    **ITERTOOLS,
     **dict.fromkeys(RECORDS, make_record),
     "functools.partial": _partial,
     "functools.wraps": _same_function,
@@ -492,8 +478,5 @@ _SPECIAL = {
     "os.getenv": _environ_get,
     "os.environ.setdefault": _environ_get,
     "os.environ.__getitem__": _environ_get,
-    "asyncio.run": _asyncio_run,
-    "asyncio.create_task": _asyncio_run,
-    "asyncio.ensure_future": _asyncio_run,
-    "asyncio.wait_for": _asyncio_run,
+    **ASYNCIO,
 }

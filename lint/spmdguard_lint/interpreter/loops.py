@@ -25,7 +25,7 @@ from ..values.value import (
 from .assignment import assign
 from .callbacks import doubted_of_many, each_callback
 from .containers import element_of
-from .contents import is_container, with_length
+from .contents import with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
 from .kept import ends_early
@@ -34,7 +34,7 @@ from .limits import is_limited
 from .numbered import Behind, generator_behind
 from .orders import as_long, order_of
 from .progress import left_over
-from .protocols import fields_taint, iterator_of, special
+from .protocols import iterator_of, next_of
 from .selection import distinct
 from .state import State, join, same, widen
 from .statements import execute_block
@@ -66,11 +66,11 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     item: list[Value] = []
     order = order_of(frame, iterated)
     trip = doubted_of_many(frame, iterated, trip_of(frame, iterated, order))
-    if iterated.tag == "obj" and not is_container(frame, iterated):
-        trip = union(trip, fields_taint(frame, iterated))
+    ends: list[Taints] = [NO_TAINT]
 
     def element() -> Value:
-        return special(frame, iterated, "__next__", [], node.iter) or element_of(frame, iterated, node)
+        own, ends[0] = next_of(frame, iterated, node.iter)
+        return own or element_of(frame, iterated, node)
 
     def body() -> None:
         if not item:
@@ -81,6 +81,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         execute_block(frame, node.body)
 
     nodes, after = run_loop(frame, node, body)
+    trip = union(trip, ends[0])
     if trip and is_limited(frame, iterated, nodes):
         trip = NO_TAINT
     finish_loop(

@@ -104,6 +104,7 @@ class Machine:
         self.stored: dict[int, frozenset[str]] = {}
         self.handlers: dict[int, frozenset[str]] = {}
         self.wrapping: dict[int, bool] = {}
+        self.made_in: dict[Hashable, Place | None] = {}  # the call in which an object was made first
         self.begun: set[Place] = set()  # of operations that have been begun only
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
         self.appended: dict[Hashable, dict[tuple[Place, str], Added]] = {}  # to lists, by the list and where

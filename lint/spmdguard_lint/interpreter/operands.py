@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..facts.fact import Arg
 from ..traces.nodes import Event, Op
 from ..values.value import FALSE, NONE, TRUE, Value, choice, constant, expression, is_const, symbol, union
-from .contents import is_container, structure
+from .contents import is_container, structure, whole
 from .facts_values import argument
 from .frame import Frame
 from .inflight import begun, starts
@@ -43,6 +43,7 @@ def describe(
     op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
     if op.name == "broadcast":
         op.sent = next((value for value in given if not is_const(value)), None)
+    op.tells = any(t.kind == "exception" for value in given for t in whole(frame, value).taint)
     if fact.at_root is not None:
         op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
     if op.name in _COUNTED and args:

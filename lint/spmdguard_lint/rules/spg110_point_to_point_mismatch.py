@@ -91,7 +91,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     fine: set[Place] = set()
     for root in analysis.roots:
         if not root.contents.ops.isdisjoint(MESSAGES) and not root.exceeded and not root.truncated:
-            mine = _judge(root, whole=id(root) in entries and _is_program(root))
+            mine = _judge(root, entry=id(root) in entries)
             if isinstance(mine, set):
                 fine |= mine
             elif mine is not None:
@@ -104,9 +104,10 @@ def _is_program(root: Root) -> bool:
     return root.function is None or "init_process_group" in root.contents.ops
 
 
-def _judge(root: Root, *, whole: bool) -> tuple[Move, Finding] | set[Place] | None:
+def _judge(root: Root, *, entry: bool) -> tuple[Move, Finding] | set[Place] | None:
     """What is wrong in a root; the places of calls that followed functions play to their end; None where unclear."""
-    finding = _wrong_partner(root)
+    whole = entry and _is_program(root)
+    finding = _wrong_partner(root, entry=entry)
     if finding is not None:
         return finding
     ended: set[Place] = set()
@@ -127,8 +128,11 @@ def _judge(root: Root, *, whole: bool) -> tuple[Move, Finding] | set[Place] | No
     return ended
 
 
-def _wrong_partner(root: Root) -> tuple[Move, Finding] | None:
-    """A partner that is computed from the rank and is, in every world, for some rank itself or nobody."""
+def _wrong_partner(root: Root, *, entry: bool) -> tuple[Move, Finding] | None:
+    """A partner that is computed from the rank and is, in every world, for some rank itself or nobody.
+
+    One that is the same for all is judged where nobody calls the root, and so keeps that rank from it.
+    """
     wrong: list[dict[Place, tuple[Move, int, int]]] = []
     for world, local in _MORE_WORLDS:
         scripts = scripts_of(root.tree, world, local)
@@ -139,7 +143,7 @@ def _wrong_partner(root: Root) -> tuple[Move, Finding] | None:
                 move.node.place: (move, rank, world)
                 for rank, moves in enumerate(scripts.moves)
                 for move in moves
-                if (by_rank(move) or move.peer == rank) and names_nobody(move, rank, world)
+                if (by_rank(move) or (entry and move.peer == rank)) and names_nobody(move, rank, world)
             }
         )
     for place, (move, rank, world) in wrong[0].items():
@@ -157,9 +161,10 @@ def _in_circle(outcome: Outcome, *, rough: bool) -> tuple[Move, Finding] | None:
     if not receiving or (rough and len(receiving) < len(circle)):
         return None
     rank = receiving[0]
-    move = outcome.stuck[rank]
     following = circle[(circle.index(rank) + 1) % len(circle)]
-    other = outcome.stuck[following]
+    move, other = outcome.stuck[rank], outcome.stuck[following]
+    if any(message.sender == following and message.taken is None for _, message in outcome.sent):
+        move, other = (outcome.receives.get(one, outcome.stuck[one]) for one in (rank, following))
     if other.node.place == move.node.place:
         message = f"ranks {_listed(circle)} all wait in `{move.text}`, and none comes to its send"
     else:

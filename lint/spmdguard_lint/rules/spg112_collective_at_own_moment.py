@@ -2,8 +2,8 @@
 # collective-at-own-moment (SPG112)
 
 ## What it does
-Finds collectives that run when a process ends, when an object is destroyed, or in the worker processes of a data
-loader.
+Finds collectives that run when a process ends, when an object is destroyed, in the worker processes of a data
+loader, or in several coroutines at once, each after an `await`.
 
 ## Why is this bad
 Such code runs at a moment that is not the same on the ranks, or in a process that belongs to no group:
@@ -15,6 +15,8 @@ Such code runs at a moment that is not the same on the ranks, or in a process th
   comes by. That depends on each process's allocations, so the collective meets another one of the other ranks.
 - A worker process of a `DataLoader` is no member of the process group. A collective in a data set, in `collate_fn`
   or in `worker_init_fn` fails there, or hangs on connections that it shares with the parent.
+- Coroutines that run at once (`asyncio.gather`, tasks) go on when what they await has come: a read that is slower on
+  one rank lets that rank call its collectives in another order than the others.
 
 ## Example
 ```python
@@ -71,10 +73,12 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from ..interpreter.concurrent import AWAITS, GATHERED, TASK
 from ..model import Finding, TrailStep
 from ..names.dotted import dotted_name
 from ..names.symbols import ExternalSymbol
-from ..traces.nodes import Branch, Op, Region, Tree
+from ..traces.judged import group_key
+from ..traces.nodes import Branch, Call, Event, Loop, Node, Op, Region, Tree, every_node
 from .registry import rule
 from .support import site
 from .support_trees import Step, finding_at, steps
@@ -92,6 +96,7 @@ _HELP = {
     "exit": "call it where every rank comes by in the normal course of the run",
     "worker": "call it in the main process before the loader is made, and hand the result over",
     "destructor": "call it in a method that every rank calls at the same point of the run",
+    "task": "gather what is awaited first, and call the collectives one after another behind it",
 }
 
 
@@ -100,6 +105,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if not root.contents.regions.isdisjoint(("exit", "worker")):
             yield from _handed_over(root)
+        if not root.contents.regions.isdisjoint((GATHERED, TASK)):
+            yield from _at_once(root.tree)
         kind = _runs_as(analysis, root)
         if kind:
             yield from _first(root.tree, kind)
@@ -113,6 +120,49 @@ def _handed_over(root: Root) -> Iterator[Finding]:
         for finding in _first(region.body, region.kind):
             start = TrailStep(site(region.place), f"`{region.text}` hands it over")
             yield dataclasses.replace(finding, trail=(start, *finding.trail))
+
+
+def _at_once(tree: Tree, calls: tuple[Call, ...] = (), *, loop: bool = False) -> Iterator[Finding]:
+    """Coroutines that run at once, of which several communicate after something that each rank awaits for itself."""
+    tasks: list[Region] = []
+    again = loop and not any(isinstance(node, Event) and node.name == AWAITS for node in tree)
+    for node in tree:
+        if isinstance(node, Event) and node.name == AWAITS:
+            tasks = []
+        elif isinstance(node, Region) and node.kind in (GATHERED, TASK):
+            tasks = [*tasks, node] if node.kind == TASK else tasks
+            parts = [one for task in tasks for one in task.body] if node.kind == TASK else node.body
+            several = again and node.kind == TASK
+            yield from _turns([(one, _after_await([one])) for one in parts], node, calls, several=several)
+        for child in node.subtrees():
+            around = (*calls, node) if isinstance(node, Call) else calls
+            yield from _at_once(child, around, loop=isinstance(node, Loop))
+
+
+def _turns(
+    coroutines: list[tuple[Node, Op | None]], region: Region, calls: tuple[Call, ...], *, several: bool
+) -> Iterator[Finding]:
+    found = [(one, op) for one, op in coroutines if op is not None]
+    if len(found) > 1 or (found and several) or any(isinstance(one, Loop) for one, _ in found):
+        op = found[0][1]
+        message = f"`{op.text}` runs when what was awaited has come, and so does another coroutine of `{region.text}`"
+        yield finding_at(RULE, op, message, _HELP["task"], calls=calls)
+
+
+def _after_await(tree: Tree) -> Op | None:
+    """The first operation of a coroutine that comes after an ``await``, be it of the round before."""
+    awaits = False
+    for node in every_node(tree):
+        awaits = awaits or (isinstance(node, Event) and node.name == AWAITS)
+        if awaits and isinstance(node, Op) and _meets(node) and group_key(node) is None:
+            return node
+        if isinstance(node, Loop) and _awaits_inside(node):
+            awaits = True
+    return None
+
+
+def _awaits_inside(loop: Loop) -> bool:
+    return any(isinstance(node, Event) and node.name == AWAITS for node in every_node(loop.body))
 
 
 def _first(tree: Tree, kind: str) -> Iterator[Finding]:

@@ -9,8 +9,9 @@ exception was caught.
 An exception seldom hits all ranks: one has the corrupt file, the full disk, the odd batch. The rank that
 catches it skips the rest of the body and goes on; the others are still inside the body and wait in a
 collective that this rank will not call any more. From there on the ranks are out of step: the next
-collective of one meets the previous one of the others. An interrupt (Ctrl-C) comes to each rank at another line, or
-to one rank only, and parts them in the same way.
+collective of one meets the previous one of the others. So it is with an `__exit__` that swallows what its block has
+raised and returns before the barrier that it calls otherwise. An interrupt (Ctrl-C) comes to each rank at another
+line, or to one rank only, and parts them in the same way.
 
 ## Example
 ```python
@@ -62,13 +63,20 @@ No fix: what a rank should contribute in place of the failed part is the author'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..model import Finding
+from ..model import Finding, TrailStep
+from ..traces.handlers import may_fail
+from ..traces.nodes import Call, Try, every_node
+from ..traces.pointing import indirect
+from ..values.value import Place
 from .registry import rule
-from .support import from_divergence, operation_text
+from .support import from_divergence, operation_text, site
 from .support_claims import claimed, where
+from .support_exits import swallowed_past
+from .support_trees import Step, finding_at, steps
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -81,13 +89,49 @@ RULE = rule(
     status="stable",
     page=__doc__,
 )
+HELP_EXIT = "let every rank that leaves the block call the collective, or let the exception go on"
 HELP = "keep the collective out of the `try` body, or raise again: the others wait for the rank that skips it"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Handlers that go on, and branches on whether an exception was caught."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(RULE, divergence, _message(divergence), HELP)
+        yield _at_operation(divergence, from_divergence(RULE, divergence, _message(divergence), HELP))
+    done: set[Place] = set()
+    for root in analysis.roots if _has_exits(analysis) else ():
+        for step in steps(root.tree) if root.contents.ops else ():
+            yield from _by_exit(step, done)
+
+
+def _has_exits(analysis: Analysis) -> bool:
+    return any(b"def __exit__" in module.source.content for module in analysis.project.relevant_modules())
+
+
+def _by_exit(step: Step, done: set[Place]) -> Iterator[Finding]:
+    """An ``__exit__`` that swallows what its block has raised, past a collective of the ranks without an error."""
+    node = step.node
+    if not isinstance(node, Try) or node.form != "with" or not may_fail(node.body):
+        return
+    swallowed = swallowed_past(node.final)
+    if swallowed is None or swallowed[0].place in done:
+        return
+    jump, op = swallowed
+    done.add(jump.place)
+    message = f"`{jump.text}` of the exit swallows an error of this rank, past `{op.text}` of the others"
+    yield finding_at(RULE, jump, message, HELP_EXIT, calls=step.calls, reached=op)
+
+
+def _at_operation(divergence: Divergence, found: Finding) -> Finding:
+    """The finding, which points at the operation where the clause stands in a wrapper that knows nothing of it."""
+    node, op = divergence.node, divergence.operation
+    if divergence.shape != "swallow" or not isinstance(node, Try) or op is None:
+        return found
+    call = next((call for call in node.body if isinstance(call, Call) and op in every_node(call.body)), None)
+    if call is None or not indirect(call):
+        return found
+    clause = TrailStep(found.site, f"`{divergence.condition_text}` goes on around `{call.text}`")
+    kept = tuple(step for step in found.trail if step.site != site(op.place))
+    return replace(found, site=site(op.place), trail=(*kept, clause))
 
 
 def _message(divergence: Divergence) -> str:

@@ -66,6 +66,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.divergence import variance
+from ..traces.joined import is_joined
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try, every_node
 from .registry import rule
 from .support import from_divergence, operation_text, site
@@ -176,7 +177,7 @@ def failure_before_operation(tree: Tree, *, certain: bool) -> tuple[Node, Op] | 
 
 def _scan(tree: Tree, fault: Node | None, certain: bool) -> tuple[Node, Op] | Node | None:
     """Read a tree in execution order; gives the pair, or the first fault for what follows."""
-    for node in tree:
+    for index, node in enumerate(tree):
         if (
             isinstance(node, Op)
             and fault is not None
@@ -186,8 +187,8 @@ def _scan(tree: Tree, fault: Node | None, certain: bool) -> tuple[Node, Op] | No
             return fault, node
         if isinstance(node, Fallible) and (node.io or not certain):
             fault = fault or node
-        if isinstance(node, Branch):
-            fault = fault or _raises(node)
+        if isinstance(node, Branch) and fault is None and not is_joined(tree, index):
+            fault = _raises(node)
         if isinstance(node, Try) and node.handlers:
             continue
         for _part, child in parts(node):

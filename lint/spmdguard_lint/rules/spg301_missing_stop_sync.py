@@ -3,12 +3,16 @@
 
 ## What it does
 Finds loops that call collectives and keep errors for later (`@rank_local`, `try_or_defer`, `deferring`,
-`defer_error`) but never agree on whether to stop, and loops that one rank leaves because of its own error.
+`defer_error`) but never agree on whether to stop, or only once an epoch; and loops that one rank leaves because of its
+own error.
 
 ## Why is this bad
 A kept error that nobody asks for lets training run to its end in an error that is hours old; so does an agreement
 whose verdict is thrown away. A rank that asks for itself alone (`if has_deferred_error(): break`) leaves the loop
 while the others enter the next collective, and hang in it.
+
+A loop over a `DataLoader` that trains and leaves the agreement to the loop around it goes on for the rest of the epoch
+with an error that it keeps, and all that it would have written until then is lost.
 
 The loop that never agrees is a **warning**: it loses time. An exit that one rank's own error decides is an **error**:
 it hangs.
@@ -70,9 +74,10 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..facts.torch_core import LOADER
 from ..traces.divergence import variance
-from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree
-from ..values.value import Place
+from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, every_node
+from ..values.value import Place, parts_of
 from .support import from_divergence
 from .support_claims import owner
 from .support_events import comes_from, counts, finding, reading
@@ -156,9 +161,12 @@ def _silent_loops(deferrals: list[Deferral], reported: set[Place]) -> Iterator[F
     done: set[Place] = set()
     for node, loops in deferrals:
         working = [seen for seen in loops if seen.operation is not None]
-        if not working or any(seen.agreed for seen in loops):
+        if not working:
             continue
         step = working[-1]
+        seldom = any(seen.agreed for seen in loops)
+        if seldom and (step.agreed or not _is_epoch(step.node)):
+            continue
         if step.node.place in done or reported & (step.decided | {step.node.place}):
             continue
         done.add(step.node.place)
@@ -170,10 +178,19 @@ def _silent_loops(deferrals: list[Deferral], reported: set[Place]) -> Iterator[F
         ]
         ignored = next((seen.ignored for seen in reversed(loops) if seen.ignored is not None), None)
         message = f"`{step.node.text}` keeps errors for later, and no round ends with an agreement to stop"
+        if seldom:
+            message = f"`{step.node.text}` keeps errors for later, and only the loop around it agrees to stop"
         if ignored is not None and ignored.place not in done:
             done.add(ignored.place)
             message = f"the verdict of `{ignored.text}` is thrown away: `{step.node.text}` goes on with a kept error"
         yield finding(RULE, ignored or step.node, message, HELP, steps=steps, marks=(("loop", step.node),))
+
+
+def _is_epoch(loop: Loop) -> bool:
+    """Whether a loop trains on all batches of a loader."""
+    parts = parts_of(loop.iterated) if loop.iterated is not None else ()
+    over_loader = any(part.tag == "extobj" and part.data[0] == LOADER for part in parts)
+    return over_loader and any(isinstance(n, Op) and n.name == "backward" for n in every_node(loop.body))
 
 
 def _scan(analysis: Analysis, tree: Tree, loops: tuple[_Seen, ...], found: list[Deferral]) -> None:

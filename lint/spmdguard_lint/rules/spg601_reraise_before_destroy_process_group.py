@@ -54,9 +54,10 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.contents import raises_kept
+from ..traces.joined import joins
 from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op, Region, Tree, every_node
 from ..traces.sequence import Walk
-from ..traces.where import Where, calls_of, in_handler
+from ..traces.where import Where, around, calls_of, in_handler
 from ..values.value import Place
 from .support import site
 from .support_events import cared_for, counts, finding, is_default_group, reading
@@ -100,6 +101,7 @@ class _Raises(Walk):
         self.found: dict[Node, Finding] = {}
         self.ways: dict[Node, Where | None] = {}
         self.destroyed: set[Place] = set()
+        self.told: set[Place] = set()
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Event) and node.name == "raise-if-deferred":
@@ -108,12 +110,15 @@ class _Raises(Walk):
             return self._passed(node, state, where)
         if not isinstance(node, Op) or not counts(node):
             return state
+        if node.tells:
+            self.told.add(node.place)
         if node.name == "init_process_group":
             return _ALIVE
         if node.name == "destroy_process_group" and is_default_group(node):
             self.destroyed.update((node.place, *(call.place for call in calls_of(where))))
         if isinstance(state, frozenset):
-            for raised in state:
+            leaving = any(w.part == "unwinding" for w in around(where))  # this rank raises something itself
+            for raised in () if leaving else state:
                 if node.name in _LAST or not isinstance(raised, Fallible):
                     self._report(raised, node)
             if node.name == "destroy_process_group" and is_default_group(node):
@@ -125,6 +130,8 @@ class _Raises(Walk):
         raised = _stored_raise(node.orelse if holds else node.then)
         if raised is not None and in_handler(where) is None:
             return self._passed(raised, state, where)
+        if state and state != _DEAD and joins(node, self.told):
+            return _ALIVE  # the ranks without an error raise as well
         return state
 
     def _passed(self, node: Node, state: Hashable, where: Where | None) -> Hashable:

@@ -66,7 +66,7 @@ from ..values.value import NONE, Place, alternatives
 from .registry import rule
 from .support_flight import WORLD, begun_in, follow
 from .support_futures import ASYNC_SAVE, left_at_the_end
-from .support_handles import dropped, handing_on
+from .support_handles import dropped, handing_on, lost_in_rounds
 from .support_lists import begun_on_each, used_early
 from .support_messages import handles
 from .support_trees import Step, finding_at, steps
@@ -187,6 +187,12 @@ def _in_scope(scope: ast.AST, starts: Starts) -> Iterator[Finding]:
         for position, statement in enumerate(block):
             yield from _at(statement, block[position + 1 :], starts, reads)
             yield from _items_used(statement, block[position + 1 :], starts)
+    for loop in (node for node in _own(scope) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))):
+        for name, value, op in lost_in_rounds(loop, lambda value: _started(value, starts)):
+            if reads.get(name):
+                yield _finding(
+                    op, value, f"only the last round's `{name}` is waited for, the handle of `{op.text}`"
+                )
     for inner in _own(scope):
         if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _in_scope(inner, starts)

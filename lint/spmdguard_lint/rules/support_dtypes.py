@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..model import Certainty
 from ..traces.nodes import Op
 from ..values.evaluate import Valuation, evaluate, holds_rank, truth
+from .support_numpy import FROM_NUMPY, PYTHON, numpy_dtype
 from .support_shapes import ALIKE, KEEPING, called
 from .support_trees import WORLDS, Path, reaching
 
@@ -44,10 +45,11 @@ _DEFAULT = frozenset({"zeros", "ones", "empty", "eye", "linspace"})
 
 
 class Dtype(NamedTuple):
-    """The dtype of a tensor on one rank: its name where that is known, and what it was converted from."""
+    """The dtype of a tensor on one rank: its name where that is known, how sure, and what it was converted from."""
 
     name: str | None
     base: Hashable
+    sure: bool = True
 
 
 def unequal_dtypes(op: Op, path: Path) -> tuple[Certainty, Value] | None:
@@ -69,8 +71,11 @@ def _differ(value: Value, path: Path) -> Certainty | None:
             at = Valuation(rank, world, local)
             if reaching(path, at) and (dtype := dtype_of(value, at)) is not None:
                 seen.add(dtype)
-        if len({dtype.name for dtype in seen if dtype.name is not None}) > 1:
+        known = [dtype for dtype in seen if dtype.name is not None]
+        if len({dtype.name for dtype in known if dtype.sure}) > 1:
             return "definite"
+        if len({dtype.name for dtype in known}) > 1:
+            found = "likely"
         if any(_converts(one, other) for one in seen for other in seen):
             found = "likely"
     return found
@@ -94,6 +99,10 @@ def dtype_of(value: Value, at: Valuation) -> Dtype | None:
     if value.tag != "expr" or not str(value.data[0]).startswith("call:"):
         return Dtype(None, value.key)
     name, operands = called(value.data[0]), value.data[1]
+    if value.data[0] in FROM_NUMPY and operands:
+        array = numpy_dtype(operands[0], at)
+        if array not in (None, PYTHON) and len(operands) == 1:
+            return Dtype(array, None, sure=False)
     base = dtype_of(operands[0], at) if operands else None
     given = next((o.data[1][0] for o in operands if o.tag == "expr" and o.data[0] == "dtype"), None)
     if given is not None:

@@ -1,4 +1,4 @@
-"""What the exit of a with statement does only where its block has raised."""
+"""What the exit of a with statement does only where its block has raised, and what it leaves out there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..traces.files import parts_of
 from ..traces.nodes import Branch, Call, Jump, Node, Op, Tree, Try, every_node
 from ..values.evaluate import Valuation, truth
 from ..values.value import Value
-from .support_trees import parts
+from .support_trees import parts, waits
 
 
 def exception_there(condition: Value, *, there: bool = True) -> dict[Hashable, bool]:
@@ -43,14 +43,51 @@ def on_failure(tree: Tree) -> Tree:
     return found
 
 
+def swallowed_past(exit_tree: Tree) -> tuple[Jump, Op] | None:
+    """The return by which an exit swallows what its block has raised, and an operation that it calls elsewhere only."""
+    for node in exit_tree:
+        if isinstance(node, Call):
+            there, jump = _way(node.body, there=True)
+            missed = [op for op in _way(node.body, there=False)[0] if waits(op) and op not in there]
+            if missed and jump is not None and jump.value is not None and _holds(jump.value, there=True):
+                return jump, missed[0]
+    return None
+
+
+def _way(tree: Tree, *, there: bool) -> tuple[list[Op], Jump | None]:
+    """The operations of an exit up to its return, with an exception or without one; unclear ones may be among them."""
+    found: list[Op] = []
+    for node in tree:
+        if isinstance(node, Jump):
+            return found, node
+        if isinstance(node, Op):
+            found.append(node)
+        elif isinstance(node, Branch):
+            arms = [node.then, node.orelse]
+            known = _decided(node.condition, there=there)
+            for arm in arms if known is None else [arms[not known]]:
+                ops, jump = _way(arm, there=there)
+                found += ops
+                if jump is not None and known is not None:
+                    return found, jump
+        else:
+            found += [op for _, child in parts(node) for op in every_node(child) if isinstance(op, Op)]
+    return found, None
+
+
+def _holds(value: Value, *, there: bool) -> bool:
+    return _decided(value, there=there) is True
+
+
+def _decided(condition: Value, *, there: bool) -> bool | None:
+    return truth(condition, Valuation(0, 2, atoms=exception_there(condition, there=there)))
+
+
 def _ops(tree: Tree) -> set[str]:
     return {node.name for node in every_node(tree) if isinstance(node, Op)}
 
 
 def _asks_for_failure(branch: Branch) -> bool | None:
     """Whether a condition holds where there is an exception (True), where there is none (False), or asks else."""
-    answers = [
-        truth(branch.condition, Valuation(0, 2, atoms=exception_there(branch.condition, there=there)))
-        for there in (True, False)
-    ]
+    answers = [_decided(branch.condition, there=there) for there in (True, False)]
     return answers[0] if None not in answers and answers[0] is not answers[1] else None

@@ -1,8 +1,9 @@
 """Operations under way: which of them a rank has begun and not waited for, at each use of their buffers.
 
 Terminology: an operation is *under way* from its start to a wait on its handle. A use is *too early* on a rank where
-every path that leads there has the operation under way. A wait on something unknown, and a wait for the device, is
-taken to end them all, and a call of unknown code that gets a handle to end that one.
+every path that leads there, in one round of the loops around, has the operation under way. A wait on something
+unknown, and a wait for the device, is taken to end them all, and a call of unknown code that gets a handle to end that
+one.
 
 Cost: one walk of a root's tree for each rank of a small world, for roots that begin an operation.
 """
@@ -33,11 +34,13 @@ from .support_messages import handles
 
 if TYPE_CHECKING:
     from ..analysis import Root
+    from ..traces.paths import Flow, Paths
     from ..values.value import Place
 
 WORLD = 4
 _USES = frozenset({"buffer-read", "buffer-written"})
 Begun = frozenset["Place"]
+_Key = tuple[int, "Place", tuple[int, ...]]
 
 
 class Use(NamedTuple):
@@ -65,7 +68,8 @@ class Flight(Walk):
     def __init__(self, begun: dict[Place, Op], rank: int) -> None:
         super().__init__(rank=rank, world=WORLD)
         self.begun = begun
-        self.seen: dict[tuple[int, Place, tuple[int, ...]], tuple[Event, tuple[Call, ...], list[bool]]] = {}
+        self.seen: dict[_Key, tuple[Event, tuple[Call, ...], dict[int, list[bool]]]] = {}
+        self.round = 0
         self.waits: dict[Place, tuple[Event, tuple[Call, ...]]] = {}
         self.started: set[Place] = set()
 
@@ -92,11 +96,16 @@ class Flight(Walk):
             self._use(node, under_way, calls_of(where))
         return under_way
 
+    def _node(self, node: Node, paths: Paths, where: Where | None) -> Flow:
+        self.round += isinstance(node, Event)  # the paths that come to it together
+        return super()._node(node, paths, where)
+
     def _use(self, event: Event, under_way: Begun, calls: tuple[Call, ...]) -> None:
         for place in event.args[0].data:
             if place in self.begun:
                 key = (id(event), place, tuple(id(call) for call in calls))
-                self.seen.setdefault(key, (event, calls, []))[2].append(place in under_way)
+                rounds = self.seen.setdefault(key, (event, calls, {}))[2]
+                rounds.setdefault(self.round, []).append(place in under_way)
 
 
 def begun_in(root: Root) -> dict[Place, Op]:
@@ -119,10 +128,10 @@ def _ends(flight: Flight, tree: Tree) -> list[Begun]:
 
 
 def _early(flights: list[Flight], begun: dict[Place, Op]) -> Iterator[Use]:
-    ranks: dict[tuple[int, Place, tuple[int, ...]], list[int]] = {}
+    ranks: dict[_Key, list[int]] = {}
     for rank, flight in enumerate(flights):
-        for key, (_, _, early) in flight.seen.items():
-            if all(early):
+        for key, (_, _, rounds) in flight.seen.items():
+            if any(all(early) for early in rounds.values()):
                 ranks.setdefault(key, []).append(rank)
     for key, on in ranks.items():
         event, calls, _ = flights[on[0]].seen[key]

@@ -60,6 +60,22 @@ def _op_of(item: ast.expr, names: dict[str, Op], started: Start) -> Op | None:
     return names.get(item.id) if isinstance(item, ast.Name) else started(item)
 
 
+def lost_in_rounds(
+    loop: ast.For | ast.AsyncFor | ast.While, started: Start
+) -> Iterator[tuple[str, ast.expr, Op]]:
+    """Names that each round of a loop binds to a new handle, and that nothing in the loop reads."""
+    inside = [node for statement in loop.body for node in (statement, *_within(statement))]
+    read = {
+        n.id for n in (*inside, *ast.walk(loop)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    }
+    leaves = any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in inside)
+    for node in inside if not leaves else ():
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            op = started(node.value)
+            if op is not None and node.targets[0].id not in read:
+                yield node.targets[0].id, node.value, op
+
+
 def _within(function: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function without those of functions inside."""
     stack = list(ast.iter_child_nodes(function))

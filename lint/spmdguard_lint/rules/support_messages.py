@@ -75,11 +75,12 @@ class Posted:
 
 @dataclass
 class Outcome:
-    """How the scripts ended: where ranks stand for ever, and what was sent."""
+    """How the scripts ended: where ranks stand for ever, what was sent, and the receive that a wait waits for."""
 
     stuck: dict[int, Move] = field(default_factory=dict)
     sent: list[tuple[int, Message]] = field(default_factory=list)
     waits_for: dict[int, frozenset[int]] = field(default_factory=dict)
+    receives: dict[int, Move] = field(default_factory=dict)
 
     def circle(self) -> list[int]:
         """Ranks of which each waits for the next one, and the last for the first."""
@@ -247,6 +248,9 @@ class _Reader:
 
     def _try(self, node: Try, calls: tuple[Call, ...]) -> str:
         left = self.tree(node.body, calls) or self.tree(node.orelse, calls)
+        if node.form == "with" and left not in ("raise", "exit", "assert"):
+            nothing = symbol(("exc-type", node.place)).key
+            self.at = replace(self.at, atoms={**self.at.atoms, nothing: None})
         return self.tree(node.final, calls) or left
 
     def _refuse(self, nodes: Tree) -> None:
@@ -303,6 +307,7 @@ class Play:
             if move is not None:
                 outcome.stuck[rank] = move
                 outcome.waits_for[rank] = self._waits_for(rank, move)
+                outcome.receives.update((rank, one.move) for one in reversed(self._unmet(rank, move)))
         return outcome
 
     def _move(self, rank: int) -> Move | None:
@@ -361,13 +366,16 @@ class Play:
 
     def _waited(self, rank: int, move: Move) -> Iterator[int]:
         """The ranks on whose sends and receives a wait still depends."""
-        for posted in self.posted[rank]:
-            if posted.move.node.place in move.places and posted.message is None:
-                yield -1 if posted.move.peer is None else posted.move.peer
+        for posted in self._unmet(rank, move):
+            yield -1 if posted.move.peer is None else posted.move.peer
         for receiver, message in self.sent:
             mine = message.sender == rank and message.move.node.place in move.places
             if mine and message.taken is None and not self.eager:
                 yield receiver
+
+    def _unmet(self, rank: int, move: Move) -> list[Posted]:
+        """The receives behind a wait for which no message has come."""
+        return [p for p in self.posted[rank] if p.move.node.place in move.places and p.message is None]
 
     def _waits_for(self, rank: int, move: Move) -> frozenset[int]:
         if move.kind == "wait":

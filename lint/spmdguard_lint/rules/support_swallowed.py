@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -75,15 +76,58 @@ def _faults(body: Tree) -> list[Fallible]:
 
 
 def only_logs(analysis: Analysis, place: Place) -> bool:
-    """Whether the except clause at a place leaves no trace of the error but a line in a log."""
+    """Whether the except clause at a place leaves no trace of the error but a line in a log.
+
+    One that tries again is no better where nothing is raised after the last try.
+    """
     for module in analysis.project.all_modules:
         if module.filename == place.filename:
-            for node in ast.walk(module.tree):
-                at = isinstance(node, ast.ExceptHandler) and (node.lineno, node.col_offset)
-                if at == (place.row, place.column):
-                    assert isinstance(node, ast.ExceptHandler)
-                    return all(_says(step) for step in node.body)
+            around = _around(module.tree, place)
+            clause = around[-1] if around else None
+            if isinstance(clause, ast.ExceptHandler):
+                again = any(isinstance(node, (ast.For, ast.AsyncFor)) for node in around)
+                silent = all(_says(step) or (again and _waits(step)) for step in clause.body)
+                return silent and not any(map(_raises, _following(around)))
     return False
+
+
+def _around(tree: ast.AST, place: Place) -> list[ast.AST]:
+    """The clause at a place with what stands around it in its function, outermost first."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.ExceptHandler) and (child.lineno, child.col_offset) == (
+            place.row,
+            place.column,
+        ):
+            return [child]
+        if getattr(child, "lineno", 0) <= place.row <= (getattr(child, "end_lineno", 0) or 0):
+            inside = _around(child, place)
+            if inside:
+                return (
+                    inside
+                    if isinstance(inside[0], (ast.FunctionDef, ast.AsyncFunctionDef))
+                    else [child, *inside]
+                )
+    return []
+
+
+def _following(around: list[ast.AST]) -> Iterator[ast.stmt]:
+    """The statements that come after a clause in its function."""
+    for node, inner in itertools.pairwise(around):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            yield from node.orelse
+        for block in (getattr(node, name, []) for name in ("body", "orelse", "finalbody")):
+            if inner in block:
+                yield from block[block.index(inner) + 1 :]
+
+
+def _raises(step: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Raise) or called_name(node) == "defer_error" for node in ast.walk(step))
+
+
+def _waits(step: ast.stmt) -> bool:
+    return isinstance(step, ast.Continue) or (
+        isinstance(step, ast.Expr) and called_name(step.value) == "sleep"
+    )
 
 
 def _says(step: ast.stmt) -> bool:

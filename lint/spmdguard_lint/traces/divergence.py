@@ -17,6 +17,7 @@ from ..values.value import Place, Taint
 from .columns import NEXT_ROUND, lines
 from .doubts import doubtful, of_another_group, surer_of_groups
 from .handlers import try_divergences
+from .joined import is_joined
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
 from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
@@ -133,7 +134,9 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
             return
         if matched(candidate, node.condition, terms, quiet, verdicts, key) or is_followed(candidate, node):
             return
-        yield _branch_divergence(candidate, node, terms, quiet)
+        around = candidate.chain[0][0] if candidate.chain else []
+        if node not in around or not is_joined(around, around.index(node)):
+            yield _branch_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Loop):
         condition = node.count
         if _ends_by_conditions(node, quiet):

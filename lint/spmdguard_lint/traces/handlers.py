@@ -118,7 +118,7 @@ def _left(
 ) -> Iterator[Divergence]:
     """A handler that leaves past the collectives after the statement, where one rank alone may come to it."""
     jump = first_jump(handler.body)
-    if jump is None or jump.kind not in ("return", "break", "continue") or not _may_fail(node.body):
+    if jump is None or jump.kind not in ("return", "break", "continue") or not may_fail(node.body):
         return
     alone = _chosen_by_rank(candidate)
     if not alone and not _has_io(node.body) and not _reads_own(node.body):
@@ -159,7 +159,8 @@ def _chosen_by_rank(candidate: Candidate) -> bool:
     return False
 
 
-def _may_fail(nodes: Tree) -> bool:
+def may_fail(nodes: Tree) -> bool:
+    """Whether a tree holds calls, out of which an exception may come."""
     return any(isinstance(node, (Fallible, Event, Call)) for node in every_node(nodes))
 
 

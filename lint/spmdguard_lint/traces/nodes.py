@@ -45,7 +45,7 @@ class Op(Node):
     that the call hides the collective (a DDP forward, ``backward()``). ``begins`` says whether it only begins the
     operation (None: a variable decides), ``at_root`` whether the list is given that the root alone has, ``sizes`` how
     many objects are shared, or how many rows are expected from and sent to each rank, ``sent`` what a broadcast sends
-    or fills.
+    or fills. ``tells`` says that what is given says whether this rank has caught an exception.
     """
 
     __slots__ = (
@@ -62,6 +62,7 @@ class Op(Node):
         "root",
         "sent",
         "sizes",
+        "tells",
         "tensors",
         "text",
     )
@@ -93,6 +94,7 @@ class Op(Node):
         self.sent: Value | None = None
         self.sizes: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
+        self.tells = False
         self.certainty = certainty
 
 

@@ -53,10 +53,8 @@ def indirect(call: Call) -> bool:
     """Whether a call names something else than the function that it reaches."""
     called = _function_of(call.text).rpartition(".")[2].strip()
     reached = call.name.rpartition(".")[2]
-    if (
-        reached in ("__init__", "__call__", "forward", "__enter__", "__exit__", "<lambda>")
-        or call.mode != "call"
-    ):
+    special = reached.startswith("__") and reached.endswith("__")
+    if special or reached in ("forward", "<lambda>") or call.mode != "call":
         return False
     owner = call.name.split(".")[-2] if "." in call.name else ""
     return called.isidentifier() and called != reached and called != owner

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.lint.rules.marked import agree
 
 
@@ -112,3 +114,58 @@ def test_known_miss_computed() -> None:
         """,
         "SPG107",
     )
+
+
+ARRAYS = """
+    import numpy as np
+    import torch
+    import torch.distributed as dist
+
+    def weights(path, n, counts):
+        if dist.get_rank() == 0:
+            made = ROOT
+        else:
+            made = OTHERS
+        dist.broadcast(made, src=0)CODE
+        return made
+"""
+EMPTY = "torch.empty(n)"
+
+
+@pytest.mark.parametrize(
+    ("root", "others"),
+    [
+        ("torch.from_numpy(np.zeros(n))", EMPTY),
+        ("torch.from_numpy(np.ones(n) / 3).cuda()", "torch.empty(n).cuda()"),
+        ("torch.as_tensor(np.random.rand(n))", EMPTY),
+        ("torch.from_numpy(1 / np.array([float(c) for c in counts]))", EMPTY),
+        ("torch.tensor(np.linspace(0, 1, n).astype(np.float16))", EMPTY),
+        ("torch.from_numpy(np.zeros(n, dtype=np.float32))", "torch.empty(n, dtype=torch.float64)"),
+        ("torch.from_numpy(np.array([c for c in counts]).mean(0))", EMPTY),
+    ],
+)
+def test_arrays_of_64_bits(root: str, others: str) -> None:
+    """An array has 64 bits unless it is told otherwise, and a tensor made of it keeps them."""
+    source = ARRAYS.replace("ROOT", root).replace("OTHERS", others)
+    assert agree(source.replace("CODE", "  # SPG107"), "SPG107")
+
+
+@pytest.mark.parametrize(
+    ("root", "others"),
+    [
+        ("torch.from_numpy(np.zeros(n)).float()", EMPTY),
+        ("torch.from_numpy(np.zeros(n, dtype=np.float32))", EMPTY),
+        ("torch.from_numpy(np.zeros(n, 'f4'))", EMPTY),
+        ("torch.from_numpy(np.zeros(n).astype('float32'))", EMPTY),
+        ("torch.tensor(np.zeros(n), dtype=torch.float32)", EMPTY),
+        ("torch.from_numpy(np.zeros(n))", "torch.empty(n, dtype=torch.double)"),
+        ("torch.from_numpy(np.load(path))", EMPTY),
+        ("torch.from_numpy(np.array([c for c in counts]))", EMPTY),
+        ("torch.from_numpy(np.array([c for c in counts]) * path)", EMPTY),
+        ("torch.from_numpy(np.zeros(n) / np.load(path))", EMPTY),
+    ],
+)
+def test_arrays_that_fit_or_are_not_known(root: str, others: str) -> None:
+    """A conversion, another dtype on the other side, and arrays of which no call tells the dtype."""
+    source = ARRAYS.replace("ROOT", root).replace("OTHERS", others)
+    assert agree(source.replace("CODE", ""), "SPG107")

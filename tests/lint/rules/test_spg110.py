@@ -348,9 +348,9 @@ def test_batches() -> None:
             rank, world = dist.get_rank(), dist.get_world_size()
             inbox = torch.zeros_like(x)
             following = (rank + 1) % world
-            ops = [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.irecv, inbox, following)]
+            ops = [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.irecv, inbox, following)]  # SPG110
             requests = dist.batch_isend_irecv(ops)
-            [request.wait() for request in requests]  # SPG110
+            [request.wait() for request in requests]
             return inbox
         """,
         "SPG110",
@@ -407,3 +407,73 @@ def test_batches_that_meet() -> None:
         """,
         "SPG110",
     )
+
+
+def test_barrier_of_an_exit() -> None:
+    """A barrier that ``__exit__`` calls where nothing was raised stands between a receive and its send."""
+    program = """
+        import torch
+        import torch.distributed as dist
+
+        class Section:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, kind, value, trace):
+                if TEST:
+                    dist.barrier()
+                return False
+
+        def share(rank, plan):
+            with Section():
+                if rank == 1:
+                    dist.recv(plan, src=0)CODE
+                FIRST
+            LAST
+
+        def main():
+            dist.init_process_group("gloo")
+            share(dist.get_rank(), torch.empty(4))
+            dist.destroy_process_group()
+
+        main()
+        """
+    send = "if rank == 0:\n{0}dist.send(plan, dst=1)"
+    late = (
+        program.replace("FIRST", "pass").replace("LAST", send.format(" " * 16)).replace("CODE", "  # SPG110")
+    )
+    early = program.replace("FIRST", send.format(" " * 20)).replace("LAST", "pass").replace("CODE", "")
+    for test in ("kind is None", "not kind", "value is None"):
+        assert agree(late.replace("TEST", test), "SPG110")
+        assert agree(early.replace("TEST", test), "SPG110")
+    assert agree(late.replace("TEST", "kind is not None").replace("  # SPG110", ""), "SPG110")
+
+
+def test_partner_that_callers_keep_out() -> None:
+    """A method that sends to rank 0 is no finding where rank 0 does not call it, and is one where it does."""
+    program = """
+        import torch
+        import torch.distributed as dist
+
+        class Replay:
+            def push(self):
+                dist.send(torch.zeros(4), dst=0)
+
+            def pull(self):
+                dist.recv(torch.zeros(4), src=1)
+
+        def main(rounds):
+            dist.init_process_group("gloo")
+            replay = Replay()
+            for _ in range(rounds):
+                if dist.get_rank() == 0:
+                    replay.pull()
+                else:
+                    replay.push()
+            dist.destroy_process_group()
+
+        main(20)
+        """
+    assert agree(program, "SPG110")
+    everybody = program.replace("else:\n                    replay", "if True:\n                    replay")
+    assert agree(everybody.replace("dst=0)", "dst=0)  # SPG110"), "SPG110")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.lint.rules.marked import agree
 
 
@@ -172,3 +174,67 @@ def test_local_work_is_silent() -> None:
         """,
         "SPG112",
     )
+
+
+COROUTINES = """
+    import asyncio
+    from asyncio import create_task, gather
+
+    import torch.distributed as dist
+
+    async def load(path):
+        return await asyncio.to_thread(open(path).read)
+
+    async def part(path, x):
+        rows = await load(path)
+        dist.all_reduce(x)CODE
+        return rows
+
+    async def first(path, x):
+        dist.all_reduce(x)
+        return await load(path)
+
+    async def plain(path, x):
+        return await load(path)
+
+    async def main(paths, x):
+        RUN
+
+    asyncio.run(main(["a", "b"], None))
+"""
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "await asyncio.gather(part('a', x), part('b', x))",
+        "await gather(*(part(path, x) for path in paths))",
+        "await gather(*[part(path, x) for path in paths])",
+        "a = part('a', x)\n        b = part('b', x)\n        await gather(a, b)",
+        "a = create_task(part('a', x))\n        b = create_task(part('b', x))\n        await a\n        await b",
+        "tasks = [create_task(part(path, x)) for path in paths]\n        await gather(*tasks)",
+        "async with asyncio.TaskGroup() as group:\n            group.create_task(part('a', x))\n"
+        "            group.create_task(part('b', x))",
+    ],
+)
+def test_coroutines_at_once(run: str) -> None:
+    """Gathered, as tasks, in a group: whichever file comes first decides whose collective is first."""
+    assert agree(COROUTINES.replace("CODE", "  # SPG112").replace("RUN", run), "SPG112")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "await part('a', x)\n        await part('b', x)",
+        "await gather(part('a', x), plain('b', x))",
+        "await gather(first('a', x), first('b', x))",
+        "await gather(first('a', x), part('b', x))",
+        "await gather(*(plain(path, x) for path in paths))\n        dist.all_reduce(x)",
+        "await create_task(part('a', x))\n        await create_task(part('b', x))",
+        "a = create_task(part('a', x))\n        await a\n        b = create_task(part('b', x))\n        await b",
+        "for path in paths:\n            await part(path, x)",
+    ],
+)
+def test_coroutines_in_order(run: str) -> None:
+    """One after another, one alone that communicates, or collectives before anything is awaited."""
+    assert agree(COROUTINES.replace("CODE", "").replace("RUN", run), "SPG112")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.lint.rules.marked import agree
 
 HANDLERS = ("SPG102", "SPG202", "SPG203", "SPG206")
@@ -200,3 +202,107 @@ def test_an_interrupt_that_ends_the_run_is_silent() -> None:
             """,
             "SPG202",
         )
+
+
+EXITS = """
+    import logging
+
+    import torch.distributed as dist
+
+    class Phase:
+        def __init__(self, strict):
+            self.strict = strict
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, kind, error, trace):
+            BODY
+
+    def build(path):
+        return open(path).read()
+
+    def main(path, x):
+        with Phase(path):
+            build(f"{path}-{dist.get_rank()}")
+        dist.all_reduce(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if kind is not None:\n                return True  # SPG202\n            dist.barrier()",
+        "if kind:\n                logging.info(error)\n                return True  # SPG202\n"
+        "            dist.barrier()\n            return False",
+        "if error is None:\n                dist.barrier()\n            return kind is not None  # SPG202",
+        "if not kind:\n                dist.barrier()\n                return None\n            return True  # SPG202",
+    ],
+)
+def test_exit_swallows_past_its_barrier(body: str) -> None:
+    """``__exit__`` of a rank whose block has failed answers True, and leaves out the barrier of the others."""
+    assert agree(EXITS.replace("BODY", body), "SPG202")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "dist.barrier()\n            return True",
+        "if kind is not None:\n                return False\n            dist.barrier()",
+        "if kind is None:\n                dist.barrier()\n            return False",
+        "if kind is not None:\n                return self.strict\n            dist.barrier()",
+        "logging.info(error)\n            return True",
+    ],
+)
+def test_exit_that_meets_or_lets_go_on(body: str) -> None:
+    """The barrier is called in any case, the error goes on, or what is answered is not known."""
+    assert agree(EXITS.replace("BODY", body), "SPG202")
+
+
+def test_wrapper_that_tries_again() -> None:
+    """The clause of a decorator or a helper knows nothing of the function: the report stands at its collective."""
+    assert agree(
+        """
+        import functools
+
+        import torch.distributed as dist
+
+        def retry(times):
+            def outer(function):
+                @functools.wraps(function)
+                def inner(*args, **kwargs):
+                    for attempt in range(times):
+                        try:
+                            return function(*args, **kwargs)
+                        except OSError:
+                            print("again", attempt)
+                return inner
+            return outer
+
+        def attempt(function, *args):
+            try:
+                return function(*args)
+            except OSError as error:
+                print(error)
+
+        @retry(3)
+        def publish(path, parts, x):
+            dist.all_gather_object(parts, x)  # SPG202
+            open(path, "a").write(str(parts))
+
+        def share(path, x):
+            dist.all_reduce(x)  # SPG202
+            open(path, "a").write(str(x))
+
+        @retry(3)
+        def note(path, parts):
+            open(path, "a").write(str(parts))
+
+        def main(path, parts, x):
+            publish(path, parts, x)
+            attempt(share, path, x)
+            note(path, parts)
+            dist.barrier()
+        """,
+        "SPG202",
+    )

@@ -268,3 +268,61 @@ def test_miss_answer_only_printed() -> None:
         """,
         "SPG301",
     )
+
+
+EPOCHS = """
+    import torch
+    from spmdguard import deferring, rank_local, sync_should_stop
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader
+
+    @rank_local
+    def save(path, value):
+        torch.save(value, path)
+
+    def step(model, optimizer, batch):
+        loss = model(batch).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def main(data, model, optimizer, epochs, rank):
+        model = DistributedDataParallel(model)
+        loader = DataLoader(data, batch_size=8, drop_last=True)
+        for epoch in range(epochs):
+            BODY
+            if sync_should_stop():
+                break
+"""
+
+
+def test_only_the_epoch_agrees() -> None:
+    """Errors are kept in each step, and only the loop around asks for them."""
+    for head in (
+        "for batch in loader:",
+        "for i, batch in enumerate(loader):",
+        "for i, batch in zip(range(9), loader):",
+    ):
+        body = f"""{head}  # SPG301
+                loss = step(model, optimizer, batch)
+                save(f"{{rank}}.pt", loss)"""
+        assert agree(EPOCHS.replace("BODY", body), "SPG301")
+
+
+def test_epoch_that_keeps_no_error_of_its_steps() -> None:
+    """The step agrees too, the error is one of the epoch, the inner loop is one of few rounds, or does not train."""
+    for body in (
+        """for batch in loader:
+                save(f"{rank}.pt", step(model, optimizer, batch))
+                if sync_should_stop():
+                    break""",
+        """for batch in loader:
+                loss = step(model, optimizer, batch)
+            save(f"{rank}.pt", loss)""",
+        """for part in range(4):
+                save(f"{rank}.pt", step(model, optimizer, data[part]))""",
+        """for batch in loader:
+                with torch.no_grad():
+                    save(f"{rank}.pt", model(batch))""",
+    ):
+        assert agree(EPOCHS.replace("BODY", body), "SPG301")

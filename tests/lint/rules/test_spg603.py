@@ -308,3 +308,73 @@ def test_last_asynchronous_save_is_asked_for() -> None:
         """,
         "SPG603",
     )
+
+
+def test_only_the_last_round_is_waited_for() -> None:
+    """A name that each round binds to a new handle, and that is waited for behind the loop."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def pull(slots):
+            request = None
+            for peer, slot in enumerate(slots, start=1):
+                request = dist.irecv(slot, src=peer)  # SPG603
+            if request is not None:
+                request.wait()
+            return torch.stack(slots)
+
+        def reduce(parts, skip):
+            work = None
+            for part in parts:
+                if part is not skip:
+                    work = dist.all_reduce(part, async_op=True)  # SPG603
+            work.wait()
+
+        def batches(groups):
+            for ops in groups:
+                requests = dist.batch_isend_irecv(ops)  # SPG603
+            for request in requests:
+                request.wait()
+        """,
+        "SPG603",
+    )
+
+
+def test_each_round_is_waited_for() -> None:
+    """Waited for at once, before the next one, through a list, or in a loop that ends with its first operation."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def at_once(slots):
+            for peer, slot in enumerate(slots):
+                request = dist.irecv(slot, src=peer)
+                request.wait()
+
+        def before_the_next(slots):
+            request = None
+            for peer, slot in enumerate(slots):
+                if request is not None:
+                    request.wait()
+                request = dist.irecv(slot, src=peer)
+            request.wait()
+
+        def kept(slots):
+            requests = []
+            for peer, slot in enumerate(slots):
+                request = dist.irecv(slot, src=peer)
+                requests.append(request)
+            for request in requests:
+                request.wait()
+
+        def first(slots, peers):
+            for peer, slot in zip(peers, slots):
+                if peer is not None:
+                    request = dist.irecv(slot, src=peer)
+                    break
+            request.wait()
+        """,
+        "SPG603",
+    )

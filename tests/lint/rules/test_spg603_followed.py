@@ -323,3 +323,114 @@ def test_known_miss_views() -> None:
         """,
         "SPG603",
     )
+
+
+def test_buffer_of_the_round_before() -> None:
+    """A buffer is written anew in the next round, before the wait for what was begun in the last one."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        class Outbox:
+            def __init__(self, shape, peer):
+                self.staging = torch.empty(shape)
+                self.peer = peer
+                self.pending = None
+
+            def post(self, x):
+                self.staging.copy_(x)  # SPG603
+                self.flush()
+                self.pending = dist.isend(self.staging, dst=self.peer)
+
+            def flush(self):
+                if self.pending is not None:
+                    self.pending.wait()
+                    self.pending = None
+
+        def fields(items, peer):
+            box = Outbox((4,), peer)
+            for item in items:
+                box.post(item)
+            box.flush()
+
+        def names(items, peer):
+            buffer = torch.empty(4)
+            work = None
+            for item in items:
+                buffer.copy_(item)  # SPG603
+                if work is not None:
+                    work.wait()
+                work = dist.isend(buffer, dst=peer)
+            work.wait()
+        """,
+        "SPG603",
+    )
+
+
+def test_buffer_after_the_wait_of_the_round_before() -> None:
+    """The wait comes first, each round has a buffer of its own, or the round ends with the wait."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        class Outbox:
+            def __init__(self, shape, peer):
+                self.staging = torch.empty(shape)
+                self.peer = peer
+                self.pending = None
+
+            def post(self, x):
+                self.flush()
+                self.staging.copy_(x)
+                self.pending = dist.isend(self.staging, dst=self.peer)
+
+            def flush(self):
+                if self.pending is not None:
+                    self.pending.wait()
+                    self.pending = None
+
+        def fields(items, peer):
+            box = Outbox((4,), peer)
+            for item in items:
+                box.post(item)
+            box.flush()
+
+        def names(items, peer):
+            buffer = torch.empty(4)
+            work = None
+            for item in items:
+                if work is not None:
+                    work.wait()
+                buffer.copy_(item)
+                work = dist.isend(buffer, dst=peer)
+            work.wait()
+
+        def flag(items, peer):
+            buffer, first = torch.empty(4), True
+            for item in items:
+                if not first:
+                    work.wait()
+                first = False
+                buffer.copy_(item)
+                work = dist.isend(buffer, dst=peer)
+            work.wait()
+
+        def at_the_end(items, peer):
+            buffer = torch.empty(4)
+            for item in items:
+                buffer.copy_(item)
+                dist.isend(buffer, dst=peer).wait()
+
+        def fresh(items, peer):
+            work = []
+            for item in items:
+                buffer = item.clone()
+                buffer.add_(1)
+                work.append(dist.isend(buffer, dst=peer))
+            for one in work:
+                one.wait()
+        """,
+        "SPG603",
+    )

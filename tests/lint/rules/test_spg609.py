@@ -376,3 +376,45 @@ def test_kept_error_that_is_only_logged() -> None:
         """,
         "SPG609",
     )
+
+
+TRIES = """
+    import shutil
+    import time
+    import torch.distributed as dist
+    from spmdguard import deferring, raise_if_deferred_error, rank_local, sync_should_stop
+
+    def push(name, tries=3):
+        with deferring("push"):
+            for attempt in range(tries):
+                try:
+                    shutil.copy(name, "/remote")
+                    return
+                except OSError as error:CODE
+                    print("failed", error)
+                    LAST
+            AFTER
+
+    def train(steps, x):
+        for step in range(steps):
+            dist.all_reduce(x)
+            push(str(step))
+            if sync_should_stop():
+                break
+        raise_if_deferred_error()
+"""
+
+
+def test_last_try_is_swallowed() -> None:
+    """Several attempts, after the last of which nothing is raised; or an error behind them, in the clause, in else."""
+    for last in ("time.sleep(2 ** attempt)", "continue", "pass"):
+        assert agree(
+            TRIES.replace("CODE", "  # SPG609").replace("LAST", last).replace("AFTER", "pass"), "SPG609"
+        )
+    silent = TRIES.replace("CODE", "")
+    for last, after in (
+        ("time.sleep(1)", "raise OSError(name)"),
+        ("if attempt == tries - 1:\n                        raise", "pass"),
+        ("last = error", "pass"),
+    ):
+        assert agree(silent.replace("LAST", last).replace("AFTER", after), "SPG609")
