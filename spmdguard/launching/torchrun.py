@@ -35,7 +35,8 @@ def torchrun_command(arguments: Sequence[str]) -> int:
     try:
         number = run_torchrun(arguments)
     except Exception as failure:
-        sys.excepthook(type(failure), failure, without_first_frames(failure.__traceback__))
+        shown = failure.with_traceback(without_first_frames(failure.__traceback__))
+        sys.excepthook(type(shown), shown, shown.__traceback__)
         return 1
     return 0 if number is None else _tell(number)
 
