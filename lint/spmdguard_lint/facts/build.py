@@ -16,7 +16,7 @@ P2P = "p2p-message"  # the event of making one for a batch
 GROUP = "torch.distributed.ProcessGroup"
 METRIC = "torchmetrics.Metric"
 ENTRY_METRIC = "torchmetrics.Metric, of which each update is an entry that is gathered on its own"
-ENTRY_STATE = "list of torchmetrics.Metric, of which each item is an entry that is gathered on its own"
+ENTRY_STATE = "torchmetrics.Metric, a list in it whose items are gathered one by one"
 LOCAL_METRIC = "torchmetrics.Metric, told not to synchronise"
 MODULE = "torch.nn.Module"
 

@@ -126,7 +126,7 @@ class TypeFacts:
     ``iterate``: what the items of ``for x in instance`` are; event "uniform-count": as many on every rank.
     ``sharded``: parameters and state are spread over the ranks (see ``Fact.when_sharded``).
     ``hooks``: names of methods that the library calls on every rank alike, with the types of their parameters
-        (receiver not counted), "" where unknown.
+        (receiver not counted), "" where unknown, "data" for this rank's own data.
     ``other``: what any method not listed means (a tracker's client: each call may raise).
     """
 

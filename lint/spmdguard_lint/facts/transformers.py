@@ -27,7 +27,7 @@ ARGUMENTS = "transformers.TrainingArguments"
 STATE = "transformers.TrainerState"
 CALLBACK = "transformers.TrainerCallback"
 MODEL = "transformers.PreTrainedModel"
-TRAINED = "transformers.PreTrainedModel, as the trainer holds it"
+TRAINED = "transformers.Trainer, its own model"
 
 _HOOK = (ARGUMENTS, STATE, "transformers.TrainerControl")
 _MAIN_FIRST = agreed("main_process_first", wraps="context", event="main-first")
