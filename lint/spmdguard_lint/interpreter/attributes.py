@@ -145,9 +145,17 @@ def bound_method(frame: Frame, info: FunctionInfo, receiver: Value) -> Value:
 def read_method(frame: Frame, info: FunctionInfo, receiver: Value, node: ast.AST) -> Value:
     """``receiver.name`` for a method of the project: bound to its receiver; a property is called."""
     if info.is_property:
+        from .caches import cell_of, communicates, kept
         from .calls import call_value
 
-        return call_value(frame, Value("func", (info, None, receiver)), [], {}, node, property_read=True)
+        function = Value("func", (info, None, receiver))
+
+        def call() -> Value:
+            return call_value(frame, function, [], {}, node, property_read=True)
+
+        if info.keeps_result and communicates(frame, function):
+            return kept(frame, cell_of(info, receiver), call, node)
+        return call()
     return bound_method(frame, info, receiver)
 
 

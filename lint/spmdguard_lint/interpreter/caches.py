@@ -1,17 +1,30 @@
 """Functions whose results are kept by their arguments: where a result is kept already, the body does not run.
 
 A key of this rank's own data has been seen before on one rank and not on another. A key that the rank alone decides is
-the same at each call, so that all ranks run the body at the first one.
+the same at each call, so that all ranks run the body at the first one. Where the key is the same at each call, the heap
+tells whether the result is kept already: for sure, under a condition, or not at all.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Hashable
 
 from ..traces.nodes import Branch, Op, Tree, every_node
 from ..values.evaluate import rank_dependent
-from ..values.value import NO_TAINT, Taints, Value, symbol, union
+from ..values.value import (
+    FALSE,
+    NO_TAINT,
+    TRUE,
+    Taints,
+    Value,
+    is_const,
+    retaint,
+    symbol,
+    union,
+)
 from .frame import Frame
+from .state import KEPT, NOT_KEPT, join
 
 CACHES = frozenset(
     {
@@ -26,7 +39,11 @@ CACHES = frozenset(
         "torch._dynamo.utils.lru_cache",
     }
 )
+TIMED = frozenset({"cachetools.cached", "cachetools.func.ttl_cache"})  # may forget what they keep
 FORM = "cache"
+_FIXED = frozenset(
+    {"const", "ext", "func", "class", "module", "obj", "extobj", "rank", "world", "local_rank", "node_rank"}
+)
 _OWN = ("rank", "group-rank", "data", "random", "time", "filesystem", "environment")
 
 
@@ -38,7 +55,14 @@ def communicates(frame: Frame, function: Value) -> bool:
 
 
 def call_cached(
-    frame: Frame, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST, spread: bool
+    frame: Frame,
+    function: Value,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    spread: bool,
+    *,
+    timed: bool = False,
 ) -> Value:
     """A call of a function with a cache: a rank whose key is known skips what the function does."""
     from .calls import call_value
@@ -46,15 +70,76 @@ def call_cached(
     from .expressions import text_of
 
     keys = [whole(frame, value) for value in (*args, *kwargs.values())]
-    with frame.collecting() as nodes:
-        result = call_value(frame, function, args, kwargs, node, spread=spread)
-    why = union(*(own_key(key) for key in keys)) if _meets(nodes) else NO_TAINT
-    if why:
-        condition = symbol(("kept", frame.place(node), *(key.key for key in keys)), why)
-        frame.out.append(Branch(frame.place(node), condition, [], nodes, FORM, text_of(node)))
+
+    def call() -> Value:
+        with frame.collecting() as nodes:
+            result = call_value(frame, function, args, kwargs, node, spread=spread)
+        why = union(*(own_key(key) for key in keys)) if _meets(nodes) else NO_TAINT
+        if why:
+            condition = symbol(("kept", frame.place(node), *(key.key for key in keys)), why)
+            frame.out.append(Branch(frame.place(node), condition, [], nodes, FORM, text_of(node)))
+        else:
+            frame.out.extend(nodes)
+        return result
+
+    cell = None if spread or timed else _cell(function, [*kwargs], keys)
+    return call() if cell is None else kept(frame, cell, call, node)
+
+
+def _cell(function: Value, names: list[str], keys: list[Value]) -> Hashable | None:
+    """The heap object for a kept result; None where a key may be another one at each call."""
+    while function.tag == "wrapped":
+        function = function.data[1]
+    if function.tag != "func" or function.data[1] is not None or not all(map(_is_fixed, keys)):
+        return None
+    info, _, receiver = function.data
+    return cell_of(info, receiver, *names, *(key.key for key in keys))
+
+
+def cell_of(info: object, receiver: Value | None, *parts: Hashable) -> Hashable:
+    """The heap object for what a function of a receiver keeps."""
+    return (KEPT, id(info), None if receiver is None else receiver.key, *parts)
+
+
+def _is_fixed(key: Value) -> bool:
+    """Whether a key is the same wherever it stands in a run."""
+    if key.tag == "expr":
+        return all(map(_is_fixed, key.data[1]))
+    if key.tag == "tuple":
+        return all(map(_is_fixed, key.data))
+    label = key.data[0] if key.tag == "sym" else None
+    return key.tag in _FIXED or (isinstance(label, tuple) and label[:1] == ("param",))
+
+
+def kept(frame: Frame, cell: Hashable, call: Callable[[], Value], node: ast.AST) -> Value:
+    """The result of a call that is made once: kept for sure, on some ways that lead here, or on none."""
+    from .expressions import text_of
+
+    frame.machine.calls.cells.add(cell)
+    known = frame.live.field(cell, "value")
+    before = frame.live.field(cell, "result")
+    if known is None or before is None or known.key == FALSE.key:
+        result = call()
+    elif is_const(known):
+        return before
     else:
-        frame.out.extend(nodes)
+        made = retaint(known, NO_TAINT)  # who has made the call is judged where it was made
+        state = frame.live.copy()
+        with frame.collecting() as nodes:
+            result = call()  # the same one, whenever it was made
+        frame.state = join(state, frame.state, made)
+        if nodes:
+            frame.out.append(Branch(frame.place(node), made, [], nodes, FORM, text_of(node)))
+    if frame.state is not None:
+        frame.state.heap[cell] = {"value": TRUE, "result": result}
     return result
+
+
+def keeps_nothing(frame: Frame, made: Value) -> None:
+    """A new object has kept no results, whatever another one of the same place has."""
+    for cell in frame.machine.calls.cells:
+        if isinstance(cell, tuple) and cell[2] == made.key and cell in frame.live.heap:
+            frame.live.heap[cell] = NOT_KEPT
 
 
 def own_key(key: Value) -> Taints:

@@ -21,6 +21,7 @@ from ..values.value import (
     is_split,
     symbol,
 )
+from .caches import keeps_nothing
 from .containers import unpacked_mapping
 from .enums import member_with_value
 from .expressions import evaluate, text_of
@@ -360,10 +361,10 @@ def _call_wrapped(
         frame.state = join(frame.state, before, condition)
         frame.out.append(Branch(frame.place(node), condition, nodes, [], "decorator", text))
         return choice(condition, result, default_of(text))
-    if kind == "cached":
+    if kind.startswith("cached"):
         from .caches import call_cached
 
-        return call_cached(frame, inner, args, kwargs, node, spread)
+        return call_cached(frame, inner, args, kwargs, node, spread, timed=kind != "cached")
     if kind == "contextmanager":
         return Value(
             "manager", (inner, tuple(args), tuple(sorted(kwargs.items()))), key=("manager", frame.place(node))
@@ -387,6 +388,7 @@ def instantiate(
     object_id = _identity(frame, place, cls)
     value = frame.machine.objects.make(object_id, "instance", cls)
     frame.live.heap[object_id] = {}
+    keeps_nothing(frame, value)
     init = cls.find_method("__init__")
     if any(base.endswith("Sampler") for base in cls.external_bases()):
         _made_sampler(frame, cls, init, args, kwargs, node)

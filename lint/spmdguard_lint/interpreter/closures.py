@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..values.value import Value, symbol
-from .caches import CACHES, communicates
+from .caches import CACHES, TIMED, communicates
 from .frame import Frame
 from .state import State
 
@@ -85,8 +85,10 @@ def _apply_decorator(frame: Frame, decorator: ast.expr, function: Value) -> Valu
     if configured == "rank-local":
         return Value("wrapped", ("rank-local", function, text_of(decorator)))
     if value.tag == "ext":
-        if facts.canonical(value.data[0]) in CACHES and communicates(frame, function):
-            return Value("wrapped", ("cached", function, text_of(decorator)))
+        cache = facts.canonical(value.data[0])
+        if cache in CACHES and communicates(frame, function):
+            kind = "cached for a time" if cache in TIMED else "cached"
+            return Value("wrapped", (kind, function, text_of(decorator)))
         return _library_decorator(value.data[0], decorator, function)
     if value.tag == "bound":
         fact = facts.method(value.data[0].data[0], value.data[1]) if value.data[0].tag == "extobj" else None

@@ -9,14 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from ..values.value import NO_TAINT, Taints, Value, alternatives, choice, join_trip, retaint, symbol, union
+from ..values.value import (
+    FALSE,
+    NO_TAINT,
+    NONE,
+    Taints,
+    Value,
+    alternatives,
+    choice,
+    join_trip,
+    retaint,
+    symbol,
+    union,
+)
 from .heap import Fields, Heap, differing
 
 _GROUP = "torch.distributed.ProcessGroup"
 VERSION = "version"
 CELL = "cell"  # a variable that other functions than its own assign: a global one, or one of a closure
+KEPT = "kept"  # what a function with a cache keeps under one key
 MADE = symbol("made")  # the version of a container that nothing has changed
 _MADE: Fields = {"at": MADE}
+NOT_KEPT: Fields = {"value": FALSE, "result": NONE}
 
 
 class State:
@@ -146,6 +160,8 @@ def before_change(object_id: Hashable) -> Fields | None:
         return None
     if object_id[0] == VERSION:
         return _MADE
+    if object_id[0] == KEPT:
+        return NOT_KEPT
     return {"value": symbol((*object_id, "before"))} if object_id[0] == CELL else None
 
 

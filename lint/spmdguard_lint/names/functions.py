@@ -106,6 +106,11 @@ class FunctionInfo:
             name.rpartition(".")[2] in _PROPERTIES for name in self.decorator_names
         )
 
+    @property
+    def keeps_result(self) -> bool:
+        """A property that is computed at its first use alone."""
+        return self._decorated("cached_property")
+
     @cached_property
     def is_setter(self) -> bool:
         return self.cls is not None and f"{self.name}.setter" in self.decorator_names

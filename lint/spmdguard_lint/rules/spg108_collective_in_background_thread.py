@@ -2,8 +2,9 @@
 # collective-in-background-thread (SPG108)
 
 ## What it does
-Finds collectives of the default group that a background thread calls, and barriers and collectives of objects that come
-while the thread of `dcp.async_save` may still be communicating on that group.
+Finds collectives of the default group that a background thread calls, and barriers, collectives of objects and
+collectives of tensors in the CPU's memory that come while the thread of `dcp.async_save` may still be communicating on
+that group.
 
 ## Why is this bad
 Collectives are matched in the order in which a process starts them. A thread starts its own at a moment
@@ -51,9 +52,10 @@ Where the thread has to communicate, give it a process group of its own: groups 
 
 ## Known limits
 Threads are followed where they are made with a function of the project. Collectives on another group
-than the default one are taken to be the thread's own. Behind an `async_save` only barriers and collectives of objects
-count, which take the same backend (for tensors in the CPU's memory) as the save, and only up to the end of the loop's
-round.
+than the default one are taken to be the thread's own. Behind an `async_save` only what takes the same backend as the
+save counts, the one for tensors in the CPU's memory: barriers, collectives of objects, and tensors that the function
+which calls the collective makes without a device. A test for a future (`if future is not None: future.result()`) is
+taken to wait for any that there is.
 
 ## Fix safety
 No fix.
@@ -71,13 +73,14 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding, TrailStep
-from ..traces.nodes import Call, Event, Fallible, Loop, Op, Region
+from ..traces.nodes import Branch, Call, Event, Fallible, Op, Region
 from ..traces.sequence import Walk
 from ..traces.where import Where
 from .registry import rule
 from .support import site
 from .support_events import finding, is_default_group, reading
-from .support_futures import ASYNC_SAVE, asks
+from .support_futures import ASYNC_SAVE, asks, ends_all, waits_for_any
+from .support_memory import in_cpu_memory
 from .support_trees import finding_at, steps, waits
 
 if TYPE_CHECKING:
@@ -89,6 +92,9 @@ RULE = rule(
 HELP = "call it in the main thread, or give the thread a process group of its own"
 _OF_THE_CPU = frozenset(
     {"barrier", "monitored_barrier", "all_gather_object", "gather_object", "broadcast_object_list"}
+)
+_OF_TENSORS = frozenset(
+    {"all_reduce", "broadcast", "all_gather", "reduce", "gather", "reduce_scatter", "scatter"}
 )
 
 
@@ -106,8 +112,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                     yield _finding(thread, inner.node, [*step.calls, *inner.calls])
                     break
     for root in reading(analysis):
-        if ASYNC_SAVE in root.contents.ops and root.contents.ops & _OF_THE_CPU:
-            walk = _Saves()
+        if ASYNC_SAVE in root.contents.ops and root.contents.ops & (_OF_THE_CPU | _OF_TENSORS):
+            walk = _Saves(analysis)
             walk.run(root.tree, "")
             yield from walk.found.values()
 
@@ -115,8 +121,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 class _Saves(Walk):
     """State: the save on the default group that may still be communicating, or ""."""
 
-    def __init__(self) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         super().__init__()
+        self.analysis = analysis
         self.found: dict[Op, Finding] = {}
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
@@ -130,7 +137,7 @@ class _Saves(Walk):
             return state
         if node.name == ASYNC_SAVE:
             return node
-        if node.name in _OF_THE_CPU and isinstance(state, Op):
+        if isinstance(state, Op) and self._takes_the_cpu(node):
             self.found[node] = finding(
                 RULE,
                 node,
@@ -144,11 +151,16 @@ class _Saves(Walk):
 
     def enter(self, node: Call, state: Hashable, where: Where | None) -> Hashable:
         """A function whose name says that it waits."""
-        return "" if asks(node) else state
+        return "" if ends_all(node) else state
 
-    def back(self, node: Loop, state: Hashable, where: Where | None) -> Hashable:
-        """The next round mostly begins with waiting, where there is something to wait for."""
-        return ""
+    def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
+        """Where one arm waits for a future if there is one, the other has none to wait for."""
+        return "" if isinstance(state, Op) and waits_for_any(node, holds) else state
+
+    def _takes_the_cpu(self, op: Op) -> bool:
+        if op.name in _OF_THE_CPU:
+            return True
+        return op.name in _OF_TENSORS and not op.implicit and in_cpu_memory(self.analysis, op.place)
 
 
 def _finding(thread: Region, op: Op, calls: Iterable[Call]) -> Finding:

@@ -110,3 +110,128 @@ def test_own_dictionaries() -> None:
         """,
         *CODES,
     )
+
+
+KEPT = """
+import functools
+from functools import cache, cached_property, lru_cache
+import torch.distributed as dist
+"""
+
+
+def test_a_result_that_all_ranks_keep() -> None:
+    """A function with a cache does nothing more where every rank has called it before with the same key."""
+    for decorator in ("lru_cache", "lru_cache()", "functools.lru_cache(maxsize=None)", "cache"):
+        assert agree(
+            KEPT
+            + f"""
+@{decorator}
+def cpu_group(backend="gloo"):
+    if dist.get_backend() == "nccl":
+        return dist.new_group(backend=backend)
+    return dist.group.WORLD
+
+def describe():
+    return dist.get_backend(cpu_group())
+
+def setup(parts):
+    cpu_group()
+    if dist.get_rank() == 0:
+        print(describe())
+    dist.all_gather_object(parts, 1, group=cpu_group())
+
+def told(parts):
+    if dist.get_rank() == 0:
+        print(describe())  # SPG106
+    dist.barrier()
+    dist.all_gather_object(parts, 1, group=cpu_group())
+
+def another_key():
+    cpu_group()
+    if dist.get_rank() == 0:
+        cpu_group("mpi")  # SPG106
+
+def in_rounds(steps):
+    for step in range(steps):
+        cpu_group()
+        if dist.get_rank() == 0:
+            cpu_group()
+
+def on_another_way(wanted):
+    if wanted:
+        cpu_group()
+    if dist.get_rank() == 0:
+        cpu_group()  # SPG106
+""",
+            "SPG101",
+            "SPG104",
+            "SPG106",
+        )
+
+
+def test_properties_that_are_computed_once() -> None:
+    """A cached property and a method with a cache: kept by each object for itself."""
+    assert agree(
+        KEPT
+        + """
+class Groups:
+    @cached_property
+    def cpu(self):
+        return dist.new_group(backend="gloo")
+
+    @cache
+    def of(self, size):
+        return dist.new_group(list(range(size)))
+
+def before(size):
+    groups = Groups()
+    print(groups.cpu, groups.of(2))
+    if dist.get_rank() == 0:
+        print(groups.cpu, groups.of(2))
+
+def not_before():
+    groups = Groups()
+    if dist.get_rank() == 0:
+        print(groups.cpu)  # SPG106
+
+def of_another_object():
+    for _ in range(2):
+        groups = Groups()
+        if dist.get_rank() == 0:
+            print(groups.cpu)  # SPG106
+        dist.barrier()
+        print(groups.cpu)
+
+def the_others_later():
+    groups = Groups()
+    if dist.get_rank() == 0:
+        print(groups.cpu)
+    print(groups.cpu)
+""",
+        "SPG101",
+        "SPG104",
+        "SPG106",
+    )
+
+
+def test_results_kept_for_a_time() -> None:
+    """What a cache with a time limit keeps may have to be made again, on any rank."""
+    assert agree(
+        """
+import cachetools.func
+import torch.distributed as dist
+
+@cachetools.func.ttl_cache(ttl=60)
+def members():
+    names = [None] * dist.get_world_size()
+    dist.all_gather_object(names, 1)
+    return names
+
+def twice():
+    members()
+    if dist.get_rank() == 0:
+        members()  # SPG104
+""",
+        "SPG101",
+        "SPG104",
+    )

@@ -150,3 +150,106 @@ def waits_in_a_function(state):
 """,
         "SPG108",
     )
+
+
+def test_tensors_in_the_memory_of_the_cpu() -> None:
+    """They take the backend of the save, in this round or in the next one; those of a device do not."""
+    assert agree(
+        SAVES
+        + """
+import torch
+
+class Stop:
+    def __init__(self):
+        self.seen = False
+
+    def __call__(self):
+        flag = torch.tensor([int(self.seen)])
+        dist.all_reduce(flag, op=dist.ReduceOp.MAX)  # SPG108
+        return bool(flag.item())
+
+class Saver:
+    def __init__(self, group=None):
+        self.pending = None
+        self.group = group
+
+    def save(self, state):
+        self.wait()
+        self.pending = dcp.async_save(state, process_group=self.group)
+
+    def wait(self):
+        if self.pending is not None:
+            self.pending.result()
+            self.pending = None
+
+def train(state, steps):
+    saver = Saver()
+    stop = Stop()
+    for step in range(steps):
+        if stop():
+            break
+        saver.save(state)
+    saver.wait()
+    dist.barrier()
+
+def on_a_device(state, steps):
+    saver = Saver()
+    for step in range(steps):
+        flag = torch.tensor([step], device="cuda")
+        dist.all_reduce(flag)
+        other = torch.tensor([step]).cuda()
+        dist.all_reduce(other)
+        saver.save(state)
+    saver.wait()
+
+def grouped(state, steps):
+    saver = Saver(dist.new_group(backend="gloo"))
+    for step in range(steps):
+        dist.broadcast(torch.zeros(1), src=0)
+        saver.save(state)
+    saver.wait()
+
+def written_into_the_call(state):
+    future = async_save(state)
+    dist.broadcast(torch.zeros(1), src=0)  # SPG108
+    future.result()
+""",
+        "SPG108",
+    )
+
+
+def test_a_future_that_may_not_be_there() -> None:
+    """A test whether there is a save under way, around the wait for it: nothing is under way behind it."""
+    for test in (
+        "future is not None",
+        "future",
+        "not future",
+        "future is None",
+        "future is not None and not future.done()",
+        "step % 100 == 0",
+        "future is not None and future.done()",
+    ):
+        waits = "future.result()"
+        turned = test in ("not future", "future is None")
+        report = "  # SPG108" if test.startswith("step") or test.endswith("and future.done()") else ""
+        assert agree(
+            SAVES
+            + f"""
+def train(state, steps):
+    future = None
+    for step in range(steps):
+        if step % 10:
+            continue
+        if {test}:
+            {"pass" if turned else waits}
+        else:
+            {waits if turned else "pass"}
+        future = async_save(state)
+    if {test}:
+        {"pass" if turned else waits}
+    else:
+        {waits if turned else "pass"}
+    dist.barrier(){report}
+""",
+            "SPG108",
+        )
