@@ -23,6 +23,7 @@ from ..values.value import (
 )
 from .caches import keeps_nothing
 from .containers import unpacked_mapping
+from .contents import is_container
 from .enums import member_with_value
 from .expressions import evaluate, text_of
 from .following import inline_call
@@ -335,7 +336,17 @@ def _call_library_instance(
         from .expressions import tuple_value
 
         return tuple_value([merge_taint(item, result) for item in inner.data])
-    return result
+    return _entries_of_output(frame, inner, result) if is_container(frame, inner) else result
+
+
+def _entries_of_output(frame: Frame, inner: Value, result: Value) -> Value:
+    """A dict or list that the module inside has made: its entries are the output, which ones there are it has decided."""
+    from .attributes import merge_taint
+    from .containers import fields_of
+
+    fields = fields_of(frame, inner)
+    frame.live.heap[inner.data[0]] = {name: merge_taint(item, result) for name, item in fields.items()}
+    return inner
 
 
 def _call_wrapped(

@@ -432,9 +432,9 @@ def _container(
 ) -> Value:
     from .containers import make_container
 
-    name = qualname.rpartition(".")[2]
-    kind = "list" if name == "deque" else "dict"
-    made = make_container(frame, kind, [] if name in ("defaultdict", "Counter") else args[:1], {}, node)
+    name, kind = qualname.rpartition(".")[2], "list" if qualname.endswith(".deque") else "dict"
+    given = [] if name in ("defaultdict", "Counter") else args[:1]
+    made = make_container(frame, kind, given, kwargs if name == "OrderedDict" else {}, node)
     frame.machine.objects.info(made).fills_in = name == "defaultdict"
     return made
 

@@ -13,6 +13,7 @@ from .assignment import assign, augmented
 from .caches import fills
 from .comparisons import existence
 from .contents import whole
+from .entries import even_out
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
 from .lazily import evaluate_lazily
@@ -91,6 +92,8 @@ def branch(
     if then_state and else_state and isinstance(node, ast.If) and rank_dependent(condition):
         note_partly_bound(frame, node, condition, then_state, else_state)
         note_partly_set(frame, node, condition, then_state, else_state)
+    if then_state and else_state and isinstance(node, ast.If) and condition.taint:
+        even_out(frame, node, before, then_state, else_state)
     if then_nodes or else_nodes:
         place = frame.place(node)
         judged = condition
