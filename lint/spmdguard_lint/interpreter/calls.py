@@ -340,7 +340,7 @@ def _call_library_instance(
 
 
 def _entries_of_output(frame: Frame, inner: Value, result: Value) -> Value:
-    """A dict or list that the module inside has made: its entries are the output, which ones there are it has decided."""
+    """A dict or list that the module inside has made: the output is in its entries."""
     from .attributes import merge_taint
     from .containers import fields_of
 

@@ -47,7 +47,9 @@ def _fills(body: Iterable[ast.stmt], name: str) -> bool:
                 key = target.slice if isinstance(target, ast.Subscript) else None
                 if isinstance(key, ast.Constant) and repr(key.value) == name:
                     return True
-        elif isinstance(statement, ast.If) and _fills(statement.body, name) and _fills(statement.orelse, name):
+        elif (
+            isinstance(statement, ast.If) and _fills(statement.body, name) and _fills(statement.orelse, name)
+        ):
             return True
     return False
 

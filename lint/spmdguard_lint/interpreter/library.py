@@ -40,7 +40,7 @@ from .orders import CHANGING, reordered, sorted_list
 from .protocols import built_in, formatted
 from .records import RECORDS, make_record
 from .restored import restored
-from .selection import PICKS, in_pieces, keeps_length, picked, picks
+from .selection import PICKS, in_pieces, keeps_length, laid_together, picked, picks
 from .serialising import WRITERS, note_unwritable
 from .widths import width
 
@@ -104,8 +104,8 @@ def call_external(
     hide_handed(frame, args, kwargs, node)
     if everything and facts.agrees_by_name(qualname):
         return symbol((qualname, frame.place(node)))
-    parts = [*wholes(frame, everything), *dtype_given(kwargs)]
-    made = in_pieces(qualname, equal_share(expression(f"call:{qualname}", parts), everything), args[1:])
+    made = expression(f"call:{qualname}", [*wholes(frame, everything), *dtype_given(kwargs)])
+    made = laid_together(frame, qualname, equal_share(made, everything), args)
     if args and picks(qualname, len(args)):
         return picked(frame, made, args[-1] if qualname.endswith("masked_select") else args[0], node)
     return retaint(made, made.taint, NO_TAINT) if never_ends(made) else made

@@ -21,6 +21,9 @@ _TESTS = frozenset(
     f"call:{name}" for name in ("isfinite", "isnan", "isinf", "bool", "eq", "ne", "gt", "ge", "lt", "le")
 )
 PICKS = frozenset({"nonzero", "unique", "unique_consecutive", "masked_select", "argwhere", "flatnonzero"})
+JOINING = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "row_stack", "hstack"}) | frozenset(
+    {"tensor", "as_tensor", "array", "asarray"}
+)
 _PIECES = frozenset({"chunk", "tensor_split", "array_split"})
 _ROOTS = ("torch.", "numpy.")
 _KEEPS_LENGTH = frozenset(
@@ -60,6 +63,22 @@ def picked(frame: Frame, selection: Value, by: Value, node: ast.AST) -> Value:
         own = frozenset({Taint("data", frame.place(node), _WHY, "likely")})
     trip = union(selection.trip or NO_TAINT, why, own)
     return retaint(selection, union(selection.taint, own), trip) if trip else selection
+
+
+def laid_together(frame: Frame, qualname: str, made: Value, args: list[Value]) -> Value:
+    """What a library function makes; ``cat`` and ``tensor`` of a list give as many rows as it has, and as its items."""
+    from .containers import fields_of
+    from .contents import is_container, with_length
+
+    made = in_pieces(qualname, made, args[1:])
+    if not args or qualname.rpartition(".")[2] not in JOINING or not qualname.startswith(_ROOTS):
+        return made
+    source = with_length(frame, args[0])
+    items = list(fields_of(frame, source).values()) if is_container(frame, source) else []
+    items = list(source.data) if source.tag == "tuple" else items
+    trip = union(source.trip or NO_TAINT, *(item.trip or NO_TAINT for item in items))
+    trip = frozenset(t for t in trip if t.kind not in ("synced", "order"))
+    return retaint(made, made.taint, union(made.trip or NO_TAINT, trip)) if trip else made
 
 
 def in_pieces(name: str, made: Value, args: list[Value]) -> Value:

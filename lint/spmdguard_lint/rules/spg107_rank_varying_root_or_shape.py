@@ -48,8 +48,9 @@ itself, and where all ranks name one number although each calls on the group tha
 A root that a rank computes from its own data, the clock or a random number is of certainty
 `likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
 the rank, where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
-`unique`) or counts it to its largest number (`bincount`), and, on the group of all ranks, where it is cut or made to a
-length found there (`x[:, : lengths.max()]`).
+`unique`), is put together of such tensors or made of a list that is as long as this rank's own data says (`cat`,
+`stack`, `torch.tensor(found)`), or counts it to its largest number (`bincount`), and, on the group of all ranks, where
+it is cut or made to a length found there (`x[:, : lengths.max()]`).
 Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
 (`x.half()`) what the others hand over as it is, the certainty is `likely`. Lengths of lists are compared where the code
 writes their items down or repeats one (`[None] * n`), numbers of rows where the code computes them from the rank, and

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ..interpreter.selection import JOINING
 from ..model import Certainty
 from ..traces.judged import group_key
 from ..traces.nodes import Op
@@ -66,7 +67,11 @@ def unequal(op: Op, path: Path) -> tuple[Certainty, Value, str] | None:
     if op.name not in ALIKE:
         return None
     for value in op.tensors:
-        if filtered(value) or (group_key(op) is None and cut_to_own_length(_shaped(value))):
+        if (
+            filtered(value)
+            or put_together(value)
+            or (group_key(op) is None and cut_to_own_length(_shaped(value)))
+        ):
             return "likely", value, "its length depends on this rank's own data"
         if rank_dependent(value) and _differ(value, path):
             return "definite", value, "its size differs"
@@ -105,6 +110,14 @@ def filtered(value: Value) -> bool:
     if name in _FILTERS or (name in _COUNTERS | {"where"} and len(operands) == 1):
         return True
     return operator == "getitem" and _is_test(operands[1])
+
+
+def put_together(value: Value) -> bool:
+    """Whether a tensor is made of a list whose items, or their rows, are as many as this rank's own data says."""
+    value = _shaped(value)
+    if value.tag != "expr" or called(value.data[0]) not in JOINING or not value.trip:
+        return False
+    return any(t.kind in ("data", "random") and t.certainty != "possible" for t in value.trip)
 
 
 def _is_test(index: Value) -> bool:

@@ -183,3 +183,95 @@ def test_counts_as_long_as_the_largest_number() -> None:
         """,
         "SPG107",
     )
+
+
+def test_tensors_put_together_of_what_this_rank_has_found() -> None:
+    """``cat`` of selections, ``tensor`` of a list that only some rounds fill: as long as this rank's own data says."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        class Detector(torch.nn.Module):
+            @torch.no_grad()
+            def detect(self, image, threshold):
+                out = self.backbone(image)
+                keep = out[:, 4].sigmoid() > threshold
+                return out[keep]
+
+        def gathered(rows):
+            world = dist.get_world_size()
+            buffers = [torch.empty_like(rows) for _ in range(world)]
+            dist.all_gather(buffers, rows)  # SPG107
+            return torch.cat(buffers)
+
+        def evaluate(loader):
+            model = Detector()
+            collected = []
+            for index, images in enumerate(loader):
+                for image in images:
+                    rows = model.detect(image, 0.5)
+                    tag = rows.new_full((rows.size(0), 1), float(index))
+                    collected.append(torch.cat([tag, rows], dim=1))
+            return gathered(torch.cat(collected).cpu())
+
+        def found(loader, out):
+            ids = []
+            for batch in loader:
+                if batch.max() > 3:
+                    ids.append(1)
+            dist.all_gather_into_tensor(out, torch.tensor(ids).cuda())  # SPG107
+
+        def stacked(loader, model):
+            for batch in loader:
+                losses = {"loss": model(batch)}
+                if batch.any():
+                    losses["mask"] = model(batch)
+                values = torch.stack([losses[name] for name in sorted(losses)])
+                dist.reduce(values, dst=0)  # SPG107
+        """,
+        "SPG107",
+    )
+
+
+def test_as_many_rows_on_every_rank() -> None:
+    """All batches of a loader, sizes shared and padded, one number for each round, objects."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def gathered(rows):
+            buffers = [torch.empty_like(rows) for _ in range(dist.get_world_size())]
+            dist.all_gather(buffers, rows)
+            return torch.cat(buffers)
+
+        def all_batches(loader, model):
+            outputs = []
+            for batch in loader:
+                outputs.append(model(batch))
+            return gathered(torch.cat(outputs))
+
+        def padded(rows):
+            size = torch.tensor([rows.size(0)], device=rows.device)
+            sizes = [torch.empty_like(size) for _ in range(dist.get_world_size())]
+            dist.all_gather(sizes, size)
+            longest = max(int(s) for s in sizes)
+            even = rows.new_zeros(longest, rows.size(1))
+            even[: rows.size(0)] = rows
+            return gathered(even)
+
+        def selected(loader, model):
+            kept = []
+            for batch in loader:
+                out = model(batch)
+                kept.append(out[out.sum(1) > 3])
+            mine = torch.cat(kept)
+            everything = [None] * dist.get_world_size()
+            dist.all_gather_object(everything, mine)
+            total = torch.tensor([mine.size(0), len(kept)])
+            dist.all_reduce(total)
+            return padded(mine)
+        """,
+        "SPG107",
+    )
