@@ -21,9 +21,9 @@ _TESTS = frozenset(
     f"call:{name}" for name in ("isfinite", "isnan", "isinf", "bool", "eq", "ne", "gt", "ge", "lt", "le")
 )
 PICKS = frozenset({"nonzero", "unique", "unique_consecutive", "masked_select", "argwhere", "flatnonzero"})
-JOINING = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "row_stack", "hstack"}) | frozenset(
-    {"tensor", "as_tensor", "array", "asarray"}
-)
+_LAYING = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "row_stack", "hstack"})
+_COPYING = frozenset({"tensor", "as_tensor", "array", "asarray"})  # of a list of numbers
+JOINING = _LAYING | _COPYING
 _PIECES = frozenset({"chunk", "tensor_split", "array_split"})
 _ROOTS = ("torch.", "numpy.")
 _KEEPS_LENGTH = frozenset(
@@ -71,11 +71,14 @@ def laid_together(frame: Frame, qualname: str, made: Value, args: list[Value]) -
     from .contents import is_container, with_length
 
     made = in_pieces(qualname, made, args[1:])
-    if not args or qualname.rpartition(".")[2] not in JOINING or not qualname.startswith(_ROOTS):
+    name = qualname.rpartition(".")[2]
+    if not args or name not in JOINING or not qualname.startswith(_ROOTS):
         return made
     source = with_length(frame, args[0])
-    items = list(fields_of(frame, source).values()) if is_container(frame, source) else []
-    items = list(source.data) if source.tag == "tuple" else items
+    items: list[Value] = []
+    if name in _LAYING:
+        items = list(fields_of(frame, source).values()) if is_container(frame, source) else items
+        items = list(source.data) if source.tag == "tuple" else items
     trip = union(source.trip or NO_TAINT, *(item.trip or NO_TAINT for item in items))
     trip = frozenset(t for t in trip if t.kind not in ("synced", "order"))
     return retaint(made, made.taint, union(made.trip or NO_TAINT, trip)) if trip else made
