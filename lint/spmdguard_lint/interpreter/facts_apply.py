@@ -241,7 +241,7 @@ def _write_buffers(
             taint = frozenset({Taint("data", frame.place(node), text_of(node), "likely")})
             if fact.event.startswith("draw-"):
                 taint = result.taint
-            if name.endswith(".shuffle") and taint:
+            if name.endswith(".shuffle") and taint - value.taint:
                 taint = union(taint, order_at(frame, node))
                 value = retaint(value, value.taint, value.trip or NO_TAINT)
             overwrite(frame, value, argument_node(which, node), taint, node)

@@ -338,3 +338,35 @@ def test_known_miss_pop() -> None:
         """,
         *ORDER,
     )
+
+
+def test_samples_in_another_order() -> None:
+    """Which sample a wrapped model gets makes no difference; which loss is passed back does, and how many there are."""
+    assert agree(
+        """
+        import random
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        def train(net, files):
+            model = DistributedDataParallel(net)
+            random.shuffle(files)
+            for name in files:
+                loss = model(name).sum()
+                loss.backward()
+
+        def losses(net, x):
+            y = DistributedDataParallel(net)(x)
+            for loss in {y.sum(), y.mean()}:
+                loss.backward()  # SPG403
+
+        def own_share(net, files, epoch):
+            model = DistributedDataParallel(net)
+            mine = list(files[dist.get_rank()::dist.get_world_size()])
+            random.Random(epoch).shuffle(mine)
+            for name in mine:
+                model(name).sum().backward()  # SPG401
+        """,
+        "SPG401",
+        "SPG403",
+    )
