@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from ..values.value import Taints, Value, retaint, symbol, union
 from .frame import Frame
-from .state import VERSION, Fields, State, differing
+from .heap import Fields
+from .state import VERSION, State
 
 _REST = "*"
 
@@ -15,7 +16,7 @@ _REST = "*"
 def even_out(frame: Frame, node: ast.If, before: State, first: State, second: State) -> None:
     """Take the condition of a branch out of the reasons for the length of what both its arms have filled alike."""
     joined = frame.live
-    for object_id, _ in list(differing(before.heap, joined.heap)):
+    for object_id, _ in list(before.heap.differing(joined.heap)):
         if not isinstance(object_id, tuple) or object_id[0] != "dict":
             continue
         arms = (first.heap.get(object_id), second.heap.get(object_id))
@@ -25,7 +26,7 @@ def even_out(frame: Frame, node: ast.If, before: State, first: State, second: St
         held = next((v for v in _values(before) if v.tag == "obj" and v.data[0] == object_id), None)
         trip = union(frame.path_taint(), (held.trip or frozenset()) if held is not None else frozenset())
         _give_length(joined, object_id, trip)
-        versions = [arm.heap.get((VERSION, object_id), {}).get("at") for arm in (first, second)]
+        versions = [arm.heap.fields((VERSION, object_id)).get("at") for arm in (first, second)]
         known = [version for version in versions if version is not None]
         label = ("evened", frame.place(node), *(version.key for version in known))
         joined.heap[(VERSION, object_id)] = {"at": symbol(label, union(*(v.taint for v in known)))}
@@ -56,11 +57,11 @@ def _fills(body: Iterable[ast.stmt], name: str) -> bool:
 
 def _values(state: State) -> Iterable[Value]:
     yield from state.variables.values()
-    for fields in state.heap.values():
+    for _, fields in state.heap.items():
         yield from fields.values()
 
 
-def _give_length(state: State, object_id: object, trip: Taints) -> None:
+def _give_length(state: State, object_id: Hashable, trip: Taints) -> None:
     def changed(value: Value) -> Value:
         same = value.tag == "obj" and value.data[0] == object_id
         return retaint(value, value.taint, trip) if same else value
