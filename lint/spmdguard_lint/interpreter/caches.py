@@ -115,11 +115,12 @@ def kept(frame: Frame, cell: Hashable, call: Callable[[], Value], node: ast.AST)
     """The result of a call that is made once: kept for sure, on some ways that lead here, or on none."""
     from .expressions import text_of
 
-    frame.machine.calls.cells.add(cell)
     known = frame.live.field(cell, "value")
     before = frame.live.field(cell, "result")
     if known is None or before is None or known.key == FALSE.key:
-        result = call()
+        with frame.collecting() as nodes:
+            result = call()
+        frame.out.extend(nodes)
     elif is_const(known):
         return before
     else:
@@ -130,7 +131,8 @@ def kept(frame: Frame, cell: Hashable, call: Callable[[], Value], node: ast.AST)
         frame.state = join(state, frame.state, made)
         if nodes:
             frame.out.append(Branch(frame.place(node), made, [], nodes, FORM, text_of(node)))
-    if frame.state is not None:
+    if frame.state is not None and (known is not None or _meets(nodes)):
+        frame.machine.calls.cells.add(cell)
         frame.state.heap[cell] = {"value": TRUE, "result": result}
     return result
 
