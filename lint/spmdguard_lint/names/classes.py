@@ -124,11 +124,6 @@ class ClassInfo:
         """Those bases that are classes of the linted files."""
         return [base.info for base in self.bases if isinstance(base, ClassSymbol) and base.info is not self]
 
-    def forget_bases(self) -> None:
-        """Resolve the bases anew when they are asked for again."""
-        for name in ("bases", "project_bases", "_mro"):
-            self.__dict__.pop(name, None)
-
     def mro(self) -> list[ClassInfo]:
         """This class and its project ancestors in lookup order."""
         return list(self._mro)

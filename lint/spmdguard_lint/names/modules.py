@@ -61,19 +61,6 @@ class Module:
     def is_parsed(self) -> bool:
         return "tree" in self.__dict__
 
-    def forget(self) -> None:
-        """Drop the tree and all that was read from it; it is parsed again when it is asked for."""
-        for name in (
-            "tree",
-            "_collected",
-            "lazy_exports",
-            "global_assignments",
-            "_by_node",
-            "_classes_by_node",
-        ):
-            self.__dict__.pop(name, None)
-        self._lambdas.clear()
-
     @cached_property
     def tree(self) -> ast.Module:
         """The parsed text, parsed now if it was not yet."""

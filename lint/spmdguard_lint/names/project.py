@@ -95,21 +95,7 @@ class Project:
     @cached_property
     def _relevant(self) -> tuple[Module, ...]:
         with gc_paused():
-            found = tuple(find_relevant(self))
-            self._forget(found)
-            return found
-
-    def _forget(self, kept: tuple[Module, ...]) -> None:
-        """Let go of the trees of files that were parsed for the search alone, and of what leads to them."""
-        spare = {m for m in self.all_modules if m.is_parsed}.difference(kept)
-        if not spare:
-            return
-        for module in spare:
-            module.forget()
-        for module in kept:
-            for cls in module.all_classes:
-                cls.forget_bases()
-        self._resolver = Resolver(self._index)
+            return tuple(find_relevant(self))
 
     def subclasses(self, cls: ClassInfo) -> list[ClassInfo]:
         """The direct and indirect subclasses of ``cls`` in the relevant modules, in file order."""

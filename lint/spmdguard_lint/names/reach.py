@@ -11,7 +11,7 @@ calls are not followed into modules that were not added. Cost: linear in the tex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
@@ -85,10 +85,11 @@ class Reach:
             function = pending.pop()
             text = _text_of(function)
             by_name = self._known.get(function) or self._project.prefilter.collective_calls.search(text)
-            if by_name or self._calls_wrapped(function, text):
+            calls = () if by_name else tuple(dict.fromkeys(_CALL.findall(text)))
+            if by_name or self._calls_wrapped(function, calls):
                 self._mark(function, came_from)
                 return True
-            for called in self._called(function, text):
+            for called in self._called(function, text, calls):
                 if called is None:
                     self._mark(function, came_from)
                     return True
@@ -131,21 +132,23 @@ class Reach:
             wrapped = self._wrapped[module] = wrapped_names("\n".join(module.source.lines))
         return wrapped
 
-    def _calls_wrapped(self, function: FunctionInfo, text: str) -> bool:
-        """Whether the text calls what the module wraps, or runs a backward pass through it."""
+    def _calls_wrapped(self, function: FunctionInfo, calls: Sequence[tuple[str, str, str]]) -> bool:
+        """Whether one of the calls is of what the module wraps, or runs a backward pass through it."""
         wrapped = self._names_of(function.module)
         if not wrapped:
             return False
         return any(
             name in wrapped or name == "backward" or receiver.rstrip(".").rpartition(".")[2] in wrapped
-            for _, receiver, name in _CALL.findall(text)
+            for _, receiver, name in calls
         )
 
-    def _called(self, function: FunctionInfo, text: str) -> Iterator[FunctionInfo | None]:
-        """The functions that the calls in ``text`` may well mean; None for a collective under a name of its own."""
+    def _called(
+        self, function: FunctionInfo, text: str, calls: Sequence[tuple[str, str, str]]
+    ) -> Iterator[FunctionInfo | None]:
+        """The functions that the calls in a text may well mean; None for a collective under a name of its own."""
         bindings = function.module.bindings
         imports = function.scope.imports if "import " in text else {}
-        for unknown, receiver, name in dict.fromkeys(_CALL.findall(text)):
+        for unknown, receiver, name in calls:
             first = receiver.partition(".")[0] or name
             if self._only_added and not unknown and not self._may_lead(bindings, imports, receiver, name):
                 continue
