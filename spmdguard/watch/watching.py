@@ -17,6 +17,7 @@ from spmdguard.group.world import TorchWorld
 from spmdguard.watch.board import Board, find_host, folder_for, remove_left_over
 from spmdguard.watch.cause import FAILED, STALLED, Cause
 from spmdguard.watch.fatal import FatalRecord
+from spmdguard.watch.interrupting import Interruption
 from spmdguard.watch.joining import LateWatch, can_meet, find_meeting
 from spmdguard.watch.leaving import (
     acknowledge,
@@ -49,7 +50,6 @@ _ALERT_AFTER_S = 0.5
 _DEAD_PEER_S = 0.4
 _ENDED_PEER_S = 1.2
 _WAIT_FOR_CAUSE_S = 6.0
-_INTERRUPT_S = 2.0
 _INTERRUPTED = 130
 
 
@@ -66,8 +66,8 @@ class Watch(threading.Thread):
         self._stopping = threading.Event()
         self._left = False
         self._obeyed = False
-        self._mark_then: int | None = None
         self._termination = Termination()
+        self._interruption = Interruption(self._termination)
         self.ready = threading.Event()
 
     def run(self) -> None:
@@ -134,10 +134,12 @@ class Watch(threading.Thread):
         self.peers.find_new()
         if self._termination.was_asked():
             self._be_terminated()
-        interrupted = self._is_interrupted()
+        interrupted = not self._left and not self._obeyed and self._interruption.holds(self.observer)
         self.reporting.talk_to_nodes()
         self._late.look()
         if interrupted:  # it says so itself, whatever other ranks say meanwhile
+            if self._interruption.overdue:
+                self._end_interrupted()
             return
         cause = self.reporting.find_cause()
         if cause is None and self.board.has("call"):
@@ -242,21 +244,6 @@ class Watch(threading.Thread):
             say(describe_for(self.board.rank, cause, self.observer.standing, waited_s))
         remove_board(self.board, self.peers, self._num_here)
         die()
-
-    def _is_interrupted(self) -> bool:
-        """Whether Ctrl-C has come and the main thread does not know yet; blocked in communication it never may."""
-        since_s = self._termination.interrupted_s()
-        if since_s == 0 or self._left or self._obeyed:
-            return False
-        moved = self._mark_then not in (None, self.observer.mark)
-        if moved or (since_s > _INTERRUPT_S and self.observer.waited_s() == 0):
-            self._termination.forget_interrupt()
-            self._mark_then = None
-            return False
-        self._mark_then = self.observer.mark
-        if since_s > _INTERRUPT_S:
-            self._end_interrupted()
-        return True
 
     def _end_interrupted(self) -> None:
         """In place of the main thread, which is blocked in a collective: say where, and end as after Ctrl-C."""

@@ -23,7 +23,7 @@ import torch, torch.distributed as dist
 import spmdguard
 
 def stand(how, rank):
-    print("ready", os.getpid(), flush=True)
+    os.write(1, f"ready {os.getpid()}\\n".encode())
     while how == "train":
         dist.all_reduce(torch.ones(1))
         time.sleep(0.01)
@@ -136,13 +136,13 @@ import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 try:
-    print("ready", os.getpid(), flush=True)
+    os.write(1, f"ready {os.getpid()}\\n".encode())
     time.sleep(1000)
 except KeyboardInterrupt:
     if rank == 0:
         time.sleep(4)
     dist.barrier()
-    print("saved", rank, file=sys.stderr)
+    os.write(2, f"saved {rank}\\n".encode())
 dist.destroy_process_group()
 """
 
