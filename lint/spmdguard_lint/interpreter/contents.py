@@ -122,6 +122,17 @@ def _opaque(frame: Frame, value: Value, depth: int) -> Value:
     return symbol(label, taint, value.trip)
 
 
+def as_chosen(frame: Frame, value: Value) -> Value:
+    """One of several lists as the tuple of its items, so that it is known for a rank how many there are."""
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        first, second = as_chosen(frame, then), as_chosen(frame, orelse)
+        return value if first is then and second is orelse else choice(condition, first, second)
+    if is_container(frame, value) and frame.machine.objects.info(value).kind == "list":
+        return items_now(frame, value)
+    return value
+
+
 def items_now(frame: Frame, value: Value) -> Value:
     """A list whose items are all known, as a tuple of them; other values with their contents."""
     if is_container(frame, value) and frame.machine.objects.info(value).kind == "list":

@@ -25,7 +25,7 @@ from ..values.value import (
 from .assignment import assign
 from .callbacks import doubted_of_many, each_callback
 from .containers import element_of
-from .contents import with_length
+from .contents import as_chosen, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
 from .kept import ends_early
@@ -91,7 +91,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         after,
         trip,
         f"for {text_of(node.target)} in {text_of(node.iter)}",
-        iterated,
+        as_chosen(frame, iterated) if iterated.tag == "ite" else iterated,
         _count(iterated),
     )
     if item and frame.out and isinstance(frame.out[-1], Loop) and frame.out[-1].place == frame.place(node):

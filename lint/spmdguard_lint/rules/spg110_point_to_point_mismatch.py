@@ -45,9 +45,10 @@ or let the even ranks send first and the odd ones receive first.
 ## Known limits
 The moves of each rank are played for worlds of 2 and 4 ranks. Judged where the partners are computed from rank
 and world size, on the default group, and under conditions on rank and world size alone; loops whose number of rounds
-is not known run once. The messages of a batch (`batch_isend_irecv`) are those made on the way to it. Receives without
-a message are looked for in whole programs, not in functions that others call. A `recv` that names no sender is played
-with two orders in which messages may come, from the first rank and from the last one.
+is not known run once. Numbers that the program checks against the world size (`assert senders + receivers ==
+world_size`) are tried out. The messages of a batch (`batch_isend_irecv`) are those made on the way to it. Receives
+without a message are looked for in whole programs, not in functions that others call. A `recv` that names no sender is
+played with two orders in which messages may come, from the first rank and from the last one.
 
 ## Fix safety
 No fix.
@@ -59,7 +60,8 @@ No fix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
@@ -68,6 +70,7 @@ from ..values.evaluate import Valuation
 from .registry import rule
 from .support_dtypes import differing_dtypes
 from .support_messages import MESSAGES, Move, Outcome, Play, by_rank, names_nobody, scripts_of, valid
+from .support_numbers import Numbers, numbers_for
 from .support_shapes import differing_sizes
 from .support_trees import finding_at
 
@@ -111,8 +114,8 @@ def _judge(root: Root, *, entry: bool) -> tuple[Move, Finding] | set[Place] | No
     if finding is not None:
         return finding
     ended: set[Place] = set()
-    for world, local in _WORLDS:
-        scripts = scripts_of(root.tree, world, local)
+    for (world, local), (numbers, said) in _started(root):
+        scripts = scripts_of(root.tree, world, local, numbers)
         if scripts is None:
             return None
         if not valid(scripts):
@@ -123,9 +126,23 @@ def _judge(root: Root, *, entry: bool) -> tuple[Move, Finding] | set[Place] | No
             if finding is None and not scripts.rough:
                 finding = _without_message(outcome, whole=whole) or (_left_over(outcome) if whole else None)
             if finding is not None:
-                return finding
+                return _with_numbers(finding, said)
         ended.update(m.node.place for moves in scripts.moves for m in moves if m.calls)
     return ended
+
+
+def _started(root: Root) -> Iterator[tuple[tuple[int, int], tuple[Numbers, str]]]:
+    """The worlds, with the numbers with which the program may be started in them."""
+    for world, local in _WORLDS:
+        for numbers in numbers_for(root.tree, world, local):
+            yield (world, local), numbers
+
+
+def _with_numbers(found: tuple[Move, Finding], said: str) -> tuple[Move, Finding]:
+    move, finding = found
+    if not said:
+        return found
+    return move, replace(finding, message=f"{finding.message}, with {said}", certainty="likely")
 
 
 def _wrong_partner(root: Root, *, entry: bool) -> tuple[Move, Finding] | None:

@@ -25,6 +25,7 @@ from .support_batches import Batches, asks_for_any, is_message
 
 if TYPE_CHECKING:
     from ..values.value import Place, Value
+    from .support_numbers import Numbers
 
 SENDS = frozenset({"send", "isend", "send_object_list"})
 RECEIVES = frozenset({"recv", "irecv", "recv_object_list"})
@@ -104,16 +105,32 @@ class Scripts(NamedTuple):
     rough: bool
 
 
-def scripts_of(tree: Tree, world: int, local: int) -> Scripts | None:
-    """The scripts of all ranks of a world; None where they are not known."""
+def scripts_of(tree: Tree, world: int, local: int, numbers: Numbers | None = None) -> Scripts | None:
+    """The scripts of all ranks of a world; None where they are not known.
+
+    ``numbers`` are what a program that checks them may be told in a world of this size.
+    """
+    ranks = [Valuation(rank, world, local, numbers or {}) for rank in range(world)]
     try:
-        readers = [_read(tree, Valuation(rank, world, local), once=False) for rank in range(world)]
-        rough = any(reader.rough for reader in readers)
+        readers = [_read(tree, at, once=False) for at in ranks]
+        alike = bool(numbers) and _one_in_another(readers)
+        rough = any(reader.rough for reader in readers) and not alike
         if rough:  # compared with such a loop, every loop is one round
-            readers = [_read(tree, Valuation(rank, world, local), once=True) for rank in range(world)]
+            readers = [_read(tree, at, once=True) for at in ranks]
     except Unclear:
         return None
     return Scripts([reader.moves for reader in readers], rough)
+
+
+def _one_in_another(readers: list[_Reader]) -> bool:
+    """Whether all messages stand in the same loops whose rounds are not known: a round stands for all.
+
+    Ranks may meet further out, as behind the inner one of two loops.
+    """
+    ways = {way for reader in readers for way in reader.ways}
+    return len(ways) == 1 and all(
+        way == next(iter(ways))[: len(way)] for reader in readers for way in reader.meetings
+    )
 
 
 def _read(tree: Tree, at: Valuation, *, once: bool) -> _Reader:
@@ -129,6 +146,9 @@ class _Reader:
         self.at = at
         self.once = once
         self.rough = False
+        self.unknown: list[Hashable] = []  # the loops around whose rounds are not known
+        self.ways: set[tuple[Hashable, ...]] = set()  # to messages
+        self.meetings: set[tuple[Hashable, ...]] = set()
         self.batches = Batches()
         self.moves: list[Move] = []
         self.doubted = False
@@ -199,6 +219,8 @@ class _Reader:
 
     def _add(self, move: Move) -> None:
         self.moves.append(move)
+        if move.kind != "wait":
+            (self.meetings if move.kind == "meet" else self.ways).add(tuple(self.unknown))
         if len(self.moves) > _MAX_MOVES:
             raise Unclear
 
@@ -225,7 +247,11 @@ class _Reader:
             return ""
         before = len(self.moves)
         given = items if isinstance(items, range) else ()
+        if rounds is None or rounds > _MAX_ROUNDS:
+            self.unknown.append(node.place if node.iterated is None else node.iterated.key)
         left = self._rounds(node, calls, rounds, given)
+        if rounds is None or rounds > _MAX_ROUNDS:
+            self.unknown.pop()
         if any(move.kind != "wait" for move in self.moves[before:]):
             self.rough = self.rough or rounds is None or rounds > _MAX_ROUNDS
         return left
