@@ -55,7 +55,6 @@ cannot be compared raise. The order of completion, and sets behind a function of
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -66,6 +65,7 @@ from ..values.value import OF_A_SET, alternatives
 from .registry import rule
 from .support import from_divergence
 from .support_claims import claimed, decided
+from .support_passes import without_passes
 from .support_trees import finding_at, members_of, steps, waits
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             node = step.node
             if not isinstance(node, Loop) or not node.order:
                 continue
-            ops = (n for n in every_node(node.body) if isinstance(n, Op) and _with_data(n))
-            op = next((n for n in ops if not _of_model(n) or _is_item(node, n)), None)
+            ops = [n for n in every_node(node.body) if isinstance(n, Op) and _with_data(n)]
+            op = next(iter(without_passes(analysis, node, ops)), None)
             if op is None:
                 continue
             message = (
@@ -119,17 +119,6 @@ def _with_data(op: Op) -> bool:
     Where the items are groups, each call meets other ranks.
     """
     return (waits(op) and "barrier" not in op.name) or (op.kind == "collective" and _on_each(op.group))
-
-
-def _of_model(op: Op) -> bool:
-    """A pass of a wrapped model: which sample it gets makes no difference to what it communicates."""
-    return op.implicit or op.name == "backward"
-
-
-def _is_item(node: Loop, op: Op) -> bool:
-    """Whether the item itself is what communicates (``for layer in layers: layer(x)``)."""
-    targets = node.text.removeprefix("for ").partition(" in ")[0]
-    return re.split(r"\W", op.text, maxsplit=1)[0] in re.findall(r"\w+", targets)
 
 
 def _on_each(group: Value | None) -> bool:

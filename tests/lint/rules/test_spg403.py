@@ -360,6 +360,24 @@ def test_samples_in_another_order() -> None:
             for loss in {y.sum(), y.mean()}:
                 loss.backward()  # SPG403
 
+        class Heads:
+            def __init__(self, nets):
+                self.heads = {name: DistributedDataParallel(net) for name, net in nets.items()}
+
+            def loss(self, name, x):
+                return self.heads[name](x).sum()  # SPG403
+
+            def train(self, names, x):
+                random.shuffle(names)
+                for name in names:
+                    self.loss(name, x).backward()
+
+            def by_local_name(self, names, x):
+                random.shuffle(names)
+                for name in names:
+                    head = self.heads[name]
+                    head(x).sum().backward()  # SPG403
+
         def own_share(net, files, epoch):
             model = DistributedDataParallel(net)
             mine = list(files[dist.get_rank()::dist.get_world_size()])
