@@ -195,6 +195,6 @@ def _end(running: Running, exc: BaseException | None) -> int:
     if not was_written(exc):
         write_primary_error(exc)
     victim = running.is_victim
-    running.finish()
+    running.finish(failing=True)
     bound_interpreter_exit(_EXIT_TIMEOUT_S)
     return int(ExitCode.PEER_FAILED) if victim else code

@@ -21,6 +21,7 @@ from spmdguard.watch.report import format_places
 from spmdguard.watch.standing import Standing, parse_ranks
 
 LINGER_S = 1.0
+OTHERS_END_S = 5.0
 _ASK_S = 0.1
 
 
@@ -89,6 +90,17 @@ def _will_say(board: Board, peers: Peers, rank: int) -> bool:
         return False
     standing = peers.read(rank)
     return standing is not None and standing.state in ("waiting", "raised")
+
+
+def let_others_end(board: Board, peers: Peers, timeout_s: float = OTHERS_END_S) -> None:
+    """After all ranks have left together: let those without an error end first, so that no launcher ends them."""
+    board.post(f"last-{board.rank}", {})
+    deadline_s = time.monotonic() + timeout_s
+    while time.monotonic() < deadline_s:
+        others = [rank for rank in board.ranks() if rank != board.rank and not board.has(f"last-{rank}")]
+        if not any(peers.is_there(rank) for rank in others):
+            return
+        time.sleep(0.02)
 
 
 def remove_board(board: Board, peers: Peers, num_here: int) -> None:

@@ -63,11 +63,11 @@ class Running:
             how = "" if exc is None else format_exception_line(exc)[:400]
             self._watch.leave("ended", exc=exc, victim=False, code=code, failure=how)
 
-    def finish(self) -> None:
-        """Last: the other ranks may say why they leave, then the watch ends."""
+    def finish(self, *, failing: bool = False) -> None:
+        """Last: the other ranks may say why they leave, or end well where this one is ``failing``; the watch ends."""
         if os.getpid() == self._pid and not self._finished:
             self._finished = True
-            self._watch.finish(self._cause)
+            self._watch.finish(self._cause, failing=failing)
 
     @property
     def is_victim(self) -> bool:

@@ -6,6 +6,7 @@ it cannot go on it says so once and ends.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -25,6 +26,7 @@ from spmdguard.watch.leaving import (
     describe_for,
     end,
     end_with,
+    let_others_end,
     linger,
     remove_board,
     say,
@@ -323,8 +325,8 @@ class Watch(threading.Thread):
         if self.ready.is_set() and self._left:
             acknowledge(self.board, self.board.rank)
 
-    def finish(self, cause: Cause | None) -> None:
-        """From the main thread, last: let the other ranks say the cause before this process ends."""
+    def finish(self, cause: Cause | None, *, failing: bool) -> None:
+        """From the main thread, last: let the other ranks say the cause, or end well, before this process ends."""
         if not self.ready.is_set():
             self._stopping.set()
             return
@@ -334,6 +336,9 @@ class Watch(threading.Thread):
         if first is not None:
             self.reporting.wait_until_heard()
             linger(self.board, self.peers)
+        elif failing:
+            with contextlib.suppress(OSError):
+                let_others_end(self.board, self.peers)
         self._stopping.set()
         self.peers.wake()
         self.join(1.0)

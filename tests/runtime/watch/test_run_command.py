@@ -212,6 +212,32 @@ def test_torchrun_is_started_for_n_processes(tmp_path: Path) -> None:
     assert re.search(r"rank +: 1 ", root), done.stderr
 
 
+DEFERS = """
+import torch.distributed as dist
+import spmdguard
+
+@spmdguard.run()
+def main():
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 0:
+        spmdguard.try_or_defer(int, "x")
+    assert spmdguard.sync_should_stop()
+
+main()
+"""
+
+
+def test_ranks_without_an_error_end_well_before_the_one_that_deferred_it(tmp_path: Path) -> None:
+    """All left together: torchrun has no rank left to end, and its summary names one failure."""
+    write(tmp_path, train=DEFERS)
+    done = spmdguard("run", "--nproc", "2", "train.py", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "SIGTERM" not in done.stderr
+    summary = done.stderr.partition("Failures:")[2]
+    assert "<NO_OTHER_FAILURES>" in summary
+    assert re.search(r"rank +: 0 ", summary), done.stderr
+
+
 @pytest.mark.parametrize("slurm", [False, True])
 def test_without_a_launcher_that_kills_the_peers_leave_too(tmp_path: Path, slurm: bool) -> None:
     """Under plain processes, and with SLURM's variables, rank 0 names rank 1's error and leaves with code 74."""
