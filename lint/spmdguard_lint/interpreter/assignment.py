@@ -65,7 +65,8 @@ def set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node: 
         for alternative in (then, orelse):
             if alternative.tag == "obj":
                 old = frame.live.field(alternative.data[0], name)
-                weak = value if old is None else choice(condition, value, old)
+                arms = (value, old) if alternative is then else (old, value)
+                weak = value if old is None else choice(condition, *arms)
                 set_attribute(frame, alternative, name, weak, node)
         return
     if receiver.tag in ("class", "func"):

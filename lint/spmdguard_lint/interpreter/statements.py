@@ -274,9 +274,11 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
 
 
 def _while(frame: Frame, node: ast.While) -> None:
+    from .linked import walked
     from .loops import execute_while
 
-    execute_while(frame, node)
+    if not walked(frame, node):
+        execute_while(frame, node)
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
