@@ -126,7 +126,9 @@ def _write_interruption(exc: KeyboardInterrupt, rank: int, cause: str, since: fl
         world().announce_failure(format_exception_line(exc))
     with contextlib.suppress(Exception):
         setattr(exc, _WRITTEN, True)
-    line = f"rank {rank} was interrupted (KeyboardInterrupt) at {format_trail(exc)}"
+    line = (
+        f"rank {rank} was interrupted ({escape_text(format_exception_line(exc), 400)}) at {format_trail(exc)}"
+    )
     if cause and "KeyboardInterrupt" not in cause:
         line += f"; the first cause: {cause}"
     _write_stderr(f"spmdguard: {line}")

@@ -73,7 +73,9 @@ def find_ending_problems(cell: Cell, ended: Ranks) -> list[str]:
 
 def is_error_line(line: str) -> bool:
     """Whether a line, of a traceback or of a log, names an exception."""
-    if line.startswith((" ", "Traceback", "spmdguard: rank", "deferred an", "the checkpoint of step")):
+    if line.startswith("spmdguard: rank ") and " was interrupted (" in line:
+        return True  # in place of a traceback
+    if line.startswith((" ", "Traceback", "spmdguard: rank", "the checkpoint of step")):
         return False
     return any(word in line for word in ("Error", "Exception", "Interrupt", "Unpicklable", "TwoArguments"))
 
