@@ -75,6 +75,8 @@ def laid_together(frame: Frame, qualname: str, made: Value, args: list[Value]) -
     if not args or name not in JOINING or not qualname.startswith(_ROOTS):
         return made
     source = with_length(frame, args[0])
+    if name in _COPYING and any(one.tag in ("const", "sym") for one in alternatives(source)):
+        return made  # of a number; what decides which one is in its contents
     items: list[Value] = []
     if name in _LAYING:
         items = list(fields_of(frame, source).values()) if is_container(frame, source) else items

@@ -275,3 +275,29 @@ def test_as_many_rows_on_every_rank() -> None:
         """,
         "SPG107",
     )
+
+
+def test_a_number_that_this_rank_has_chosen() -> None:
+    """Which of two numbers a flag is says nothing of a length, in one expression and from round to round."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def chosen(probs):
+            drawn = torch.multinomial(probs, num_samples=1)
+            done = bool(drawn.max() == 0)
+            flag = torch.tensor(0.0 if done else 1.0)
+            dist.all_reduce(flag)
+            return flag.item()
+
+        def kept(loader, model):
+            bad = 0
+            for batch in loader:
+                if torch.isnan(model(batch)).any():
+                    bad = 1
+                flag = torch.tensor(bad)
+                dist.all_reduce(flag)
+        """,
+        "SPG107",
+    )
