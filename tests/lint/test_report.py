@@ -106,6 +106,24 @@ def test_trail_step_on_the_finding_shares_its_mark():
     assert "─ ①" not in text
 
 
+def test_a_source_that_is_the_whole_condition_is_shown_once():
+    """A source and the condition that is nothing else share one step; the steps behind it count on from there."""
+    source = TrailStep(site(7, 8, 12), "`rank` differs between ranks")
+    called = TrailStep(site(9, 5, 26), "`dist.all_reduce(loss)` is the collective")
+    text = draw(finding(trail=(source, TrailStep(site(7, 5, 12), "`rank` decides"), called)))
+    assert "   │        ──── ① `rank` differs between ranks, and decides\n 8 │" in text
+    assert "② `dist.all_reduce(loss)` is the collective" in text
+    for other in (
+        TrailStep(site(7, 5, 17), "`rank == 0` decides"),  # another expression
+        TrailStep(site(8, 5, 12), "`rank` decides"),  # another place
+        TrailStep(site(7, 5, 12, "util.py"), "`rank` decides"),
+    ):
+        text = draw(finding(trail=(source, other, called)))
+        assert "① `rank` differs between ranks\n" in text
+        assert f"② {other.message}" in text
+        assert "③ `dist" in text
+
+
 def test_trail_in_another_file():
     """Steps in other files follow in frames of their own; a file without text shows the step alone."""
     trail = (

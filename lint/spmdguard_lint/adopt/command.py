@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..config import Config, ConfigError, load_config
 from ..engine import LintResult, lint
 from ..source.discovery import NoSuchPath
 from ..source.reading import SourceFile
+
+if TYPE_CHECKING:
+    from .adopting import Adopted
 
 DONE, LEFT, FAILED = 0, 1, 2
 
@@ -50,15 +54,24 @@ def _adopt(options: argparse.Namespace, config: Config) -> int:
             write_fixed(before, after)
         except CannotWrite as error:
             failed = bool(_fail(f"cannot write {error}"))
-    for note in adopted.notes if changed else ["no training loop was found: nothing to adopt"]:
-        print(note, file=sys.stderr)
-    for finding in adopted.findings:
-        start = finding.site.start
-        place = f"{finding.site.filename}:{start.row}:{start.column}"
-        print(f"{place}: {finding.code} is left: {finding.message}", file=sys.stderr)
+    for line in _said(adopted, changed=bool(changed), written=options.write):
+        print(line, file=sys.stderr)
     if failed:
         return FAILED
     return LEFT if adopted.findings else DONE
+
+
+def _said(adopted: Adopted, *, changed: bool, written: bool) -> Iterator[str]:
+    """What was done, what to do, what is left; with the rows of the files as they are now."""
+    done = adopted.notes if changed else []
+    if not adopted.has_loop:
+        own = " of the program's own" if adopted.remarks else ""
+        yield f"no training loop{own} was found: nothing to {'rewrite' if adopted.remarks else 'adopt'}"
+    elif not changed:
+        yield "nothing to rewrite"
+    for note in (*done, *adopted.remarks, *adopted.left()):
+        before, after = adopted.before[note.filename], adopted.after[note.filename]
+        yield str(note.moved(before, after) if written else note)
 
 
 def _fail(text: str) -> int:

@@ -12,10 +12,11 @@ from ..fixes.marks import marked
 from ..fixes.rewrite import Rewrite
 from ..fixes.script import Script, walk
 from ..model import Finding, Site
+from .notes import Note
 from .program import LOOPS, Program
 
 
-def declare_collective(program: Program) -> dict[str, tuple[str, list[str]]]:
+def declare_collective(program: Program) -> dict[str, tuple[str, list[Note]]]:
     """Decorate the functions that take a whole step, or its backward pass, and hold no training loop."""
     chosen: list[cst.FunctionDef] = []
     for _, loop, is_step in program.training_loops():
@@ -33,7 +34,7 @@ def declare_collective(program: Program) -> dict[str, tuple[str, list[str]]]:
 
 def declare_rank_local(
     program: Program, findings: Iterable[Finding], meeting: Collection[str]
-) -> dict[str, tuple[str, list[str]]]:
+) -> dict[str, tuple[str, list[Note]]]:
     """Decorate the functions in which something may fail on one rank alone, where nobody uses their results."""
     chosen: list[cst.FunctionDef] = []
     for finding in findings:
@@ -52,7 +53,7 @@ def declare_rank_local(
 
 def declare_alone(
     program: Program, branches: Iterable[Site], meeting: Collection[str]
-) -> dict[str, tuple[str, list[str]]]:
+) -> dict[str, tuple[str, list[Note]]]:
     """Decorate the functions that only some ranks call, by a statement in a branch that the rank decides."""
     chosen: list[cst.FunctionDef] = []
     for site in branches:
@@ -70,7 +71,7 @@ def declare_alone(
 
 def _decorate_outermost(
     program: Program, chosen: Sequence[cst.FunctionDef]
-) -> dict[str, tuple[str, list[str]]]:
+) -> dict[str, tuple[str, list[Note]]]:
     outermost = [f for f in chosen if not _called_inside(program, f, chosen)]
     return decorate(program, outermost, "rank_local", "it may fail on one rank alone")
 
@@ -113,9 +114,9 @@ def _is_statement(script: Script, name: cst.CSTNode) -> bool:
 
 def decorate(
     program: Program, functions: Iterable[cst.FunctionDef], name: str, why: str
-) -> dict[str, tuple[str, list[str]]]:
+) -> dict[str, tuple[str, list[Note]]]:
     """The texts with one of spmdguard's decorators above some functions, closest to the function."""
-    rewrites: dict[Script, tuple[Rewrite, list[str]]] = {}
+    rewrites: dict[Script, tuple[Rewrite, list[Note]]] = {}
     for function in functions:
         script = program.script_of[function]
         rewrite, notes = rewrites.setdefault(script, (Rewrite(script), []))
@@ -127,8 +128,6 @@ def decorate(
         call = cst.parse_expression(word + ("()" if name.endswith("()") else ""))
         made = [*function.decorators, cst.Decorator(call)]
         rewrite.replace(function, function.with_changes(decorators=made))
-        notes.append(
-            f"{script.source.filename}:{script.positions[function].start.line}: "
-            f"`{function.name.value}` gets `@{name}`: {why}"
-        )
+        row = script.positions[function].start.line
+        notes.append(Note(script.source.filename, row, f"`{function.name.value}` gets `@{name}`: {why}"))
     return {s.source.filename: (rewrite.code(), notes) for s, (rewrite, notes) in rewrites.items() if notes}

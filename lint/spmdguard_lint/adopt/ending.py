@@ -16,6 +16,7 @@ from ..fixes.imports import import_name
 from ..fixes.rewrite import Rewrite
 from ..fixes.script import Script, Step, walk
 from .decorating import decorate
+from .notes import Note
 from .program import Program
 
 _DESTROY = "destroy_process_group"
@@ -49,19 +50,19 @@ def _module_calls(program: Program, script: Script) -> Iterator[cst.Call]:
             yield from program.calls(step)
 
 
-def end_in_order(program: Program) -> dict[str, tuple[str, list[str]]]:
+def end_in_order(program: Program) -> dict[str, tuple[str, list[Note]]]:
     """Decorate the entry, or end the script in order."""
     found = entries(program)
     if found:
         return decorate(program, found[:1], "run()", "it is the run, which ends in order whatever fails")
-    changed: dict[str, tuple[str, list[str]]] = {}
+    changed: dict[str, tuple[str, list[Note]]] = {}
     for script, loop, _ in program.training_loops():
         if isinstance(program.scope_of(script, loop), cst.Module):
             made = _explicit(script)
             if made is not None:
                 row = script.positions[loop].start.line
-                note = (
-                    f"{script.source.filename}:{row}: the kept error is raised behind the end of the script"
+                note = Note(
+                    script.source.filename, row, "the kept error is raised behind the end of the script"
                 )
                 changed[script.source.filename] = (made, [note])
     return changed
@@ -81,9 +82,9 @@ def _explicit(script: Script) -> str | None:
     return rewrite.code()
 
 
-def leave_destruction_to_run(program: Program) -> dict[str, tuple[str, list[str]]]:
+def leave_destruction_to_run(program: Program) -> dict[str, tuple[str, list[Note]]]:
     """Remove the destruction of the group from a run, with the calls of functions that do nothing else."""
-    changed: dict[str, tuple[str, list[str]]] = {}
+    changed: dict[str, tuple[str, list[Note]]] = {}
     for entry in entries(program)[:1]:
         script = program.script_of[entry]
         rewrite, notes = Rewrite(script), []
@@ -96,7 +97,7 @@ def leave_destruction_to_run(program: Program) -> dict[str, tuple[str, list[str]
                 comments = [line for line in node.leading_lines if line.comment is not None]
                 _take_away(rewrite, script, node, comments)
                 row = script.positions[node].start.line
-                notes.append(f"{script.source.filename}:{row}: `run` destroys the process group")
+                notes.append(Note(script.source.filename, row, "`run` destroys the process group"))
         if notes:
             changed[script.source.filename] = (rewrite.code(), notes)
     return changed

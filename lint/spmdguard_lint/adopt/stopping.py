@@ -8,14 +8,15 @@ from ..fixes.blocks import last_name, step_from
 from ..fixes.imports import import_name
 from ..fixes.rewrite import Rewrite
 from ..fixes.script import Script, Step, walk
+from .notes import Note
 from .program import Loop, Program
 
 _JUMPS = (cst.Return, cst.Break, cst.Continue, cst.Raise)
 
 
-def agree_on_stops(program: Program) -> dict[str, tuple[str, list[str]]]:
+def agree_on_stops(program: Program) -> dict[str, tuple[str, list[Note]]]:
     """The changed texts by file, with what was changed."""
-    rewrites: dict[Script, tuple[Rewrite, list[str]]] = {}
+    rewrites: dict[Script, tuple[Rewrite, list[Note]]] = {}
     for script, loop, is_step in program.training_loops():
         if not isinstance(loop.body, cst.IndentedBlock) or _agrees(loop.body):
             continue
@@ -31,7 +32,7 @@ def agree_on_stops(program: Program) -> dict[str, tuple[str, list[str]]]:
         what = (
             "ends each step with an agreement to stop" if is_step else "is left as well when the ranks stop"
         )
-        notes.append(f"{script.source.filename}:{row}: the loop {what}")
+        notes.append(Note(script.source.filename, row, f"the loop {what}"))
     return {s.source.filename: (rewrite.code(), notes) for s, (rewrite, notes) in rewrites.items()}
 
 

@@ -42,6 +42,7 @@ class Fixed:
     """What fixing came to: the changed files as they were and are, the findings that are left, and counts.
 
     ``refused``: those of them whose fix was undone; ``refused_before``: the same where they stood at first.
+    ``mended``: what was fixed, each with the file as it was then, in which its rows count.
     """
 
     before: dict[str, SourceFile]
@@ -50,6 +51,7 @@ class Fixed:
     num_fixed: int = 0
     refused: tuple[Finding, ...] = ()
     refused_before: tuple[Finding, ...] = ()
+    mended: tuple[tuple[Finding, SourceFile], ...] = ()
 
 
 @dataclass
@@ -59,7 +61,7 @@ class _State:
     overlay: dict[str, SourceFile] = field(default_factory=dict)
     refused: set[Key] = field(default_factory=set)
     carefully: set[str] = field(default_factory=set)  # files whose fixes are tried one by one
-    applied: Counter[str] = field(default_factory=Counter)
+    applied: dict[str, list[tuple[Finding, SourceFile]]] = field(default_factory=dict)
     fixed: list[Finding] = field(default_factory=list)
     strict: set[str] = field(
         default_factory=set
@@ -76,12 +78,12 @@ def fix_project(lint: Lint, *, unsafe: bool) -> Fixed:
     else:
         _put_back(lint, state)
     changed = {name: source for name, source in state.overlay.items() if _differs(first, name, source)}
-    num_fixed = sum(state.applied[name] for name in changed)
+    mended = tuple(each for name in changed for each in state.applied.get(name, ()))
     before = {name: first.sources[name] for name in changed}
     refused = tuple(f for f in state.now.findings if _key(f) in state.refused)
     keys = set(map(_key, refused))
     there = tuple(f for f in first.findings if _key(f) in keys)
-    return Fixed(before, changed, state.now.findings, num_fixed, refused, there)
+    return Fixed(before, changed, state.now.findings, len(mended), refused, there, mended)
 
 
 def _round(lint: Lint, state: _State, unsafe: bool) -> bool:
@@ -104,7 +106,8 @@ def _round(lint: Lint, state: _State, unsafe: bool) -> bool:
         state.carefully.add(name)
         _restore(trial, state, name)
     for name in chosen.keys() - spoiled:
-        state.applied[name] += len(chosen[name])
+        source = state.now.sources[name]
+        state.applied.setdefault(name, []).extend((finding, source) for finding in chosen[name])
         state.fixed += chosen[name]
     state.overlay = trial
     state.now = lint(trial) if spoiled else after
@@ -178,7 +181,7 @@ def _put_back(lint: Lint, state: _State) -> bool:
     }
     for name in names:
         state.overlay[name] = state.first.sources[name]
-        state.applied[name] = 0
+        state.applied.pop(name, None)
         state.strict.add(name)
         state.carefully.add(name)
     if names:

@@ -7,14 +7,15 @@ shows one file; inside a block lines stand in source order, and the numbers in t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spmdguard_lint.model import Finding, Site
+from spmdguard_lint.model import Finding, Site, TrailStep
 from spmdguard_lint.report.style import Style, num_cells, printable, wrapped
 from spmdguard_lint.source.reading import SourceFile
 
 _MIN_CODE = 24
 _MIN_LABEL = 56
+_DECIDES = " decides"
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,31 @@ def frame(finding: Finding, sources: Mapping[str, SourceFile], style: Style) -> 
 
 def _marks(finding: Finding) -> list[Mark]:
     """The finding's mark, then the trail's; a step on the finding's own span shares its mark."""
-    steps = [Mark(step.site, printable(step.message), n) for n, step in enumerate(finding.trail, 1)]
+    trail = _each_once(finding.trail)
+    steps = [Mark(step.site, printable(step.message), n) for n, step in enumerate(trail, 1)]
     own = next((mark for mark in steps if mark.site == finding.site), None)
     others = [mark for mark in steps if mark is not own]
     return [Mark(finding.site, own.label if own else "", own.number if own else 0, True), *others]
+
+
+def _each_once(trail: Sequence[TrailStep]) -> list[TrailStep]:
+    """The trail with a source and the condition in which it is all as one step: the source, which decides."""
+    steps: list[TrailStep] = []
+    for step in trail:
+        text = step.message.removesuffix(_DECIDES)
+        source = next((each for each in steps if _same_expression(each, step, text)), None)
+        if source is None or text == step.message:
+            steps.append(step)
+        else:
+            steps[steps.index(source)] = replace(source, message=f"{source.message}, and decides")
+    return steps
+
+
+def _same_expression(source: TrailStep, condition: TrailStep, text: str) -> bool:
+    """Whether a step names the condition's expression inside the condition's span."""
+    inside = condition.site.start <= source.site.start and source.site.end <= condition.site.end
+    same_file = source.site.filename == condition.site.filename
+    return same_file and inside and source.message.startswith(f"{text} ")
 
 
 def _block(
