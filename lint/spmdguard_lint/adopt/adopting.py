@@ -59,7 +59,7 @@ def adopt(lint: Lint, config: Config) -> Adopted:
     result = Adopted(dict(first.sources), dict(first.sources), findings=first.findings)
     program = Program(result.after)
     result.has_loop = any(True for _ in program.training_loops())
-    guards = framework_notes(program)
+    guards = framework_notes(program, result.has_loop)
     if result.has_loop:
         _rewrite(result, lint, config)
     if result.has_loop or guards:

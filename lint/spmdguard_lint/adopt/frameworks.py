@@ -102,11 +102,13 @@ _FRAMEWORKS = (
 )
 
 
-def framework_notes(program: Program) -> list[Note]:
-    """For each adapter that the program lacks, one note on the first call that it is for."""
+def framework_notes(program: Program, has_loop: bool) -> list[Note]:
+    """For each adapter that the program lacks, one note on the first call that it is for.
+
+    ``has_loop``: it holds a training loop of its own.
+    """
     known = {name: imported(script) for name, script in program.scripts.items()}
     made = _subclasses(program, known)
-    has_loop = any(True for _ in program.training_loops())
     words = {
         n.value for script in program.scripts.values() for n in walk(script.module) if isinstance(n, cst.Name)
     }
@@ -119,7 +121,7 @@ def framework_notes(program: Program) -> list[Note]:
             found = _named(node.func, names, made)
             if found is not None and not words & {found.adapter, *found.others}:
                 words.add(found.adapter)
-                notes.append(_note(script, node, found, has_loop))
+                notes.append(_note(script, node, found, names, has_loop))
     return notes
 
 
@@ -168,11 +170,13 @@ def _named(
     return next((framework for framework in _FRAMEWORKS if framework.is_called(dotted)), None)
 
 
-def _note(script: Script, call: cst.Call, found: _Framework, has_loop: bool) -> Note:
+def _note(
+    script: Script, call: cst.Call, found: _Framework, names: Mapping[str, str], has_loop: bool
+) -> Note:
     target = _target(script, call) or found.target
     made = f"{script.code(call.func)}(...)"
     imports, lines = [f"from spmdguard.integrations.{found.module} import {found.adapter}"], []
-    has_run = "spmdguard.run" in imported(script).values()
+    has_run = "spmdguard.run" in names.values()
     if found.loop and not has_run:
         imports.insert(0, "from spmdguard import run")
         lines = [f"@run()  # above the function that calls `{target}.{found.loop}(...)`"]

@@ -25,7 +25,7 @@ def _run(frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value
 
 def as_task(frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """``create_task(f(x))``: from now on ``f(x)`` may run."""
-    if b"async def" not in frame.module.source.content:
+    if not frame.module.contains(b"async def"):
         return symbol(("task", frame.place(node)))
     result, nodes = _handed(frame, args[:1], node)
     if nodes:

@@ -67,6 +67,6 @@ def _give_length(state: State, object_id: Hashable, trip: Taints) -> None:
         return retaint(value, value.taint, trip) if same else value
 
     state.variables.update({name: changed(value) for name, value in state.variables.items()})
-    for holder, fields in list(state.heap.items()):
+    for holder, fields in state.heap.items():
         if any(value.tag == "obj" and value.data[0] == object_id for value in fields.values()):
             state.heap[holder] = {name: changed(value) for name, value in fields.items()}

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from itertools import compress
 from operator import is_not
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ..values.value import Value
 
 Fields = dict[str, Value]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
+_Asked = TypeVar("_Asked", contravariant=True)
+_Given = TypeVar("_Given", covariant=True)
 _FEW = 100
 _SHARE = 16  # changes are few up to this part of the table
 
@@ -76,7 +78,7 @@ class Heap:
         if self._base is not other._base:
             yield from differing(dict(self.items()), dict(other.items()))
             return
-        yield from differing_at(self, other._changed)
+        yield from differing(self, other._changed)
         base = self._base
         for object_id, fields in self._changed.items():
             if object_id not in other._changed and object_id in base and base[object_id] is not fields:
@@ -88,11 +90,12 @@ class Heap:
         return [object_id for object_id in own if object_id not in other]
 
 
-def differing_at(heap: Heap, objects: dict[Hashable, Fields]) -> Iterator[tuple[Hashable, Fields]]:
-    """Those of some objects that are not the very same in a heap."""
-    return compress(objects.items(), map(is_not, map(heap.get, objects), objects.values()))
+class _Lookup(Protocol[_Asked, _Given]):
+    """A dict, or a heap."""
+
+    def get(self, key: _Asked, /) -> _Given | None: ...
 
 
-def differing(first: dict[_K, _V], second: dict[_K, _V]) -> Iterator[tuple[_K, _V]]:
+def differing(first: _Lookup[_K, _V], second: dict[_K, _V]) -> Iterator[tuple[_K, _V]]:
     """The entries of the second that are not the very same in the first; most are, and are passed over fast."""
     return compress(second.items(), map(is_not, map(first.get, second), second.values()))

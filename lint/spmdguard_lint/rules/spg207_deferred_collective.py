@@ -55,12 +55,14 @@ No fix: the function has to be split.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.nodes import Op, Region
 from .registry import rule
+from .support_decorators import decorator_fact
 from .support_trees import Step, finding_at, steps
 
 if TYPE_CHECKING:
@@ -100,20 +102,12 @@ def _declared(analysis: Analysis, root: Root) -> str:
     """The decorator that declares a root rank-local, or ""."""
     if root.function is None:
         return ""
-    return next(_rank_local_decorators(analysis, root), "")
+    return next(_rank_local_decorators(root), "")
 
 
-def _rank_local_decorators(analysis: Analysis, root: Root) -> Iterator[str]:
-    import ast
-
-    from ..facts import lookup
-    from ..names.dotted import dotted_name
-    from ..names.symbols import ExternalSymbol
-
+def _rank_local_decorators(root: Root) -> Iterator[str]:
     assert root.function is not None
     for decorator in getattr(root.function.node, "decorator_list", ()):
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        symbol = analysis.project.resolve(root.module, dotted_name(called))
-        fact = lookup.function(symbol.qualname) if isinstance(symbol, ExternalSymbol) else None
+        fact = decorator_fact(root.module, decorator)
         if fact is not None and fact.event == "defer":
             yield f"@{ast.unparse(decorator)}"

@@ -58,11 +58,10 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup
 from ..model import Finding
-from ..names.dotted import dotted_name
-from ..names.symbols import ExternalSymbol
 from ..traces.nodes import Node
 from ..values.value import place_of
 from .registry import rule
+from .support_decorators import called_by, decorator_fact, library_name
 from .support_trees import finding_at
 
 if TYPE_CHECKING:
@@ -94,14 +93,14 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if b"spmdguard" in module.source.content:
             for node in ast.walk(module.tree):
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                    yield from _misplaced(analysis, module, node)
+                    yield from _misplaced(module, node)
 
 
 def _misplaced(
-    analysis: Analysis, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 ) -> Iterator[Finding]:
     for position, decorator in enumerate(node.decorator_list):
-        if not _is_ours(analysis, module, decorator):
+        if not _is_ours(module, decorator):
             continue
         text = f"@{ast.unparse(decorator)}"
         where = Node(place_of(module.filename, decorator))
@@ -110,30 +109,19 @@ def _misplaced(
             yield finding_at(RULE, where, message, HELP_CLASS, certainty="definite")
             continue
         for below in node.decorator_list[position + 1 : position + 2]:
-            if _makes_no_function(analysis, module, below):
+            if _makes_no_function(module, below):
                 kind = ast.unparse(below)
                 message = f"`{text}` is above `@{kind}` on `{node.name}`: what it gets is no function"
-                upper = HELP.format(kind, ast.unparse(_called(decorator)))
+                upper = HELP.format(kind, ast.unparse(called_by(decorator)))
                 yield finding_at(RULE, where, message, upper, certainty="definite")
 
 
-def _called(decorator: ast.expr) -> ast.expr:
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
-
-
-def _qualname(analysis: Analysis, module: Module, decorator: ast.expr) -> str:
-    name = dotted_name(_called(decorator))
-    symbol = analysis.project.resolve(module, name) if name else None
-    return symbol.qualname if isinstance(symbol, ExternalSymbol) else ""
-
-
-def _is_ours(analysis: Analysis, module: Module, decorator: ast.expr) -> bool:
-    qualname = _qualname(analysis, module, decorator)
-    fact = lookup.function(qualname) if qualname else None
+def _is_ours(module: Module, decorator: ast.expr) -> bool:
+    fact = decorator_fact(module, decorator)
     return fact is not None and fact.wraps == "decorator" and fact.event in _OURS
 
 
-def _makes_no_function(analysis: Analysis, module: Module, decorator: ast.expr) -> bool:
+def _makes_no_function(module: Module, decorator: ast.expr) -> bool:
     if isinstance(decorator, ast.Attribute) and decorator.attr in _OF_PROPERTIES:
         return True
-    return lookup.canonical(_qualname(analysis, module, decorator)) in _NO_FUNCTIONS
+    return lookup.canonical(library_name(module, decorator)) in _NO_FUNCTIONS

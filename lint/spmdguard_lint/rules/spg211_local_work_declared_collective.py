@@ -65,15 +65,13 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..facts import lookup
-from ..names.dotted import dotted_name
-from ..names.symbols import ExternalSymbol
 from ..traces.doubts import HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Node, Op, every_node
 from ..traces.sequence import Walk
 from ..traces.where import Where, calls_of
 from ..values.value import Place, place_of
 from .registry import rule
+from .support_decorators import decorator_fact
 from .support_events import finding, reading
 
 if TYPE_CHECKING:
@@ -119,14 +117,12 @@ def _declared(analysis: Analysis) -> Iterator[tuple[FunctionInfo, ast.expr]]:
     for module in analysis.project.relevant_modules():
         for function in module.all_functions if b"spmdguard" in module.source.content else ():
             for decorator in function.decorators:
-                if _declares(analysis, module, decorator):
+                if _declares(module, decorator):
                     yield function, decorator
 
 
-def _declares(analysis: Analysis, module: Module, decorator: ast.expr) -> bool:
-    name = dotted_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-    symbol = analysis.project.resolve(module, name) if name else None
-    fact = lookup.function(symbol.qualname) if isinstance(symbol, ExternalSymbol) else None
+def _declares(module: Module, decorator: ast.expr) -> bool:
+    fact = decorator_fact(module, decorator)
     return fact is not None and fact.event == "mark-collective"
 
 

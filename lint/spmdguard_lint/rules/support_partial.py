@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..traces.files import RANKS, Access, Components, preorder
 from ..traces.nodes import Handler, Jump, Op, Region, Tree, Try
 from ..traces.where import around
-from .support_swallowed import BROAD, only_logs
+from .support_swallowed import broad, only_logs
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -66,8 +66,7 @@ def _logging_clause(analysis: Analysis, access: Access) -> Handler | None:
         if isinstance(w.node, Region) and w.node.kind in ("deferred", "agreed"):
             return None
         if isinstance(w.node, Try) and w.part == "body" and w.node.form == "try" and w.node.handlers:
-            broad = [h for h in w.node.handlers if not h.names or BROAD & set(h.names)]
-            return next((h for h in broad if only_logs(analysis, h.place)), None)
+            return next((h for h in broad(w.node) if only_logs(analysis, h.place)), None)
     return None
 
 

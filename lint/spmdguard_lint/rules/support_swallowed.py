@@ -14,7 +14,7 @@ from ..values.value import Place
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-BROAD = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError"})
+_BROAD = frozenset({"Exception", "BaseException", "OSError", "IOError", "EnvironmentError"})
 _LOGS = frozenset(
     {"print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print_exc"}
 )
@@ -45,7 +45,7 @@ def _clauses(analysis: Analysis, body: Tree) -> Iterator[tuple[Handler, Fallible
         files = any(isinstance(event, Event) and event.name in _FILES for event in every_node(node.body))
         if not files or len(inside) != len(faults):
             continue
-        for handler in _broad(node):
+        for handler in broad(node):
             if only_logs(analysis, handler.place):
                 yield handler, inside[0]
 
@@ -61,14 +61,15 @@ def logging_only(analysis: Analysis) -> Iterator[Handler]:
                 continue
             if not any(isinstance(e, Event) and e.name == "raise-if-deferred" for e in every_node(node.body)):
                 continue
-            for handler in _broad(node)[:1]:
+            for handler in broad(node)[:1]:
                 if handler.place not in seen and only_logs(analysis, handler.place):
                     seen.add(handler.place)
                     yield handler
 
 
-def _broad(node: Try) -> list[Handler]:
-    return [h for h in node.handlers if not h.names or BROAD & set(h.names)]
+def broad(node: Try) -> list[Handler]:
+    """The clauses of a try that catch whatever may be raised of files."""
+    return [h for h in node.handlers if not h.names or _BROAD & set(h.names)]
 
 
 def _faults(body: Tree) -> list[Fallible]:
@@ -80,15 +81,14 @@ def only_logs(analysis: Analysis, place: Place) -> bool:
 
     One that tries again is no better where nothing is raised after the last try.
     """
-    for module in analysis.project.all_modules:
-        if module.filename == place.filename:
-            around = _around(module.tree, place)
-            clause = around[-1] if around else None
-            if isinstance(clause, ast.ExceptHandler):
-                again = any(isinstance(node, (ast.For, ast.AsyncFor)) for node in around)
-                silent = all(_says(step) or (again and _waits(step)) for step in clause.body)
-                return silent and not any(map(_raises, _following(around)))
-    return False
+    module = analysis.project.by_filename.get(place.filename)
+    around = [] if module is None else _around(module.tree, place)
+    clause = around[-1] if around else None
+    if not isinstance(clause, ast.ExceptHandler):
+        return False
+    again = any(isinstance(node, (ast.For, ast.AsyncFor)) for node in around)
+    silent = all(_says(step) or (again and _waits(step)) for step in clause.body)
+    return silent and not any(map(_raises, _following(around)))
 
 
 def _around(tree: ast.AST, place: Place) -> list[ast.AST]:

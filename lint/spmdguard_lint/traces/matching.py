@@ -38,9 +38,8 @@ def matched(
     if not by_rank and not atoms:
         return False
     worlds = [*worlds_for(condition), *quiet.more_worlds]
-    question = Question(worlds, atoms, _shared_conditions(condition) if by_rank else [], by_rank)._replace(
-        any_item=any_item
-    )
+    shared = _shared_conditions(condition) if by_rank else []
+    question = Question(worlds, atoms, shared, by_rank, any_item=any_item)
     answers = [question]
     if by_rank and not _raises(candidate, quiet):
         answers.append(question._replace(nobody_raises=True))
