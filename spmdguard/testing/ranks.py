@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spmdguard.current import PerProcess
+
+if TYPE_CHECKING:
+    from spmdguard.testing.processor import Processor
 
 State = Literal["ready", "waiting", "ended", "killed"]
 
@@ -47,6 +50,7 @@ class SimulatedRank:
         self.values: dict[PerProcess[Any], Any] = {}
         self.counts: dict[str, int] = {}
         self.random_state: Any = None
+        self.processor: Processor | None = None
         self.torch_world: Any = None
         self.works: set[Any] = set()
         self.num_polls = 0

@@ -207,6 +207,17 @@ class TorchSimulation:
 
 
 @contextlib.contextmanager
+def one_thread_per_rank() -> Iterator[None]:
+    """Let operators of a rank compute on the rank's own thread, which is what torchrun sets for its processes too."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
 def random_state_per_rank(meetings: Meetings) -> Iterator[None]:
     """Give each rank its own state of torch's CPU generator: the present one, which comes back at the end."""
     generator = torch.default_generator

@@ -21,6 +21,7 @@ from spmdguard.testing.helpers import helpers_belong_to_ranks
 from spmdguard.testing.lines import watch_lines
 from spmdguard.testing.matching import Group
 from spmdguard.testing.meetings import DEFAULT_GROUP, Meetings
+from spmdguard.testing.processor import Processor
 from spmdguard.testing.ranks import Outcome, RankKilled, SimulatedRank, thread
 from spmdguard.testing.simulated import RankWorld
 from spmdguard.testing.sites import find_site
@@ -119,6 +120,9 @@ class SimulatedWorld:
         if not callable(fn):
             raise TypeError(f"fn must be callable, got {fn!r}; pass the function, not its result")
         meetings = Meetings(self.ranks, self.seed, self._faults)
+        processor = Processor()
+        for rank in meetings.ranks:
+            rank.processor = processor
         with contextlib.ExitStack() as stack:
             start = stack.enter_context(_backend(self, meetings))
             stack.enter_context(per_rank_environment(self.ranks))
@@ -163,7 +167,11 @@ def _backend(simulated: SimulatedWorld, meetings: Meetings) -> Iterator[Start]:
         from spmdguard.testing import torch_world
 
         simulation = torch_world.TorchSimulation(meetings)
-        with simulation.installed(), torch_world.random_state_per_rank(meetings):
+        with (
+            simulation.installed(),
+            torch_world.random_state_per_rank(meetings),
+            torch_world.one_thread_per_rank(),
+        ):
 
             def start_with_torch(me: SimulatedRank) -> dict[PerProcess[Any], Any]:
                 simulation.start_rank(me, initialized=simulated._initialized)
@@ -182,6 +190,8 @@ def _live(
     """The life of one simulated rank, on its thread."""
     me.lock.acquire()
     thread.rank = me
+    if me.processor is not None:
+        me.processor.pin()
     if meetings.scheduler.restore is not None:
         meetings.scheduler.restore(me)
     try:

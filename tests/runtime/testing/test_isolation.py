@@ -261,3 +261,39 @@ def test_tensors_of_a_run_are_freed() -> None:
     SimulatedWorld(2).run(work)
     gc.collect()
     assert [each() for each in tensors] == [None, None]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are kept on one processor on Linux only")
+def test_ranks_share_one_processor_and_their_helpers_have_all() -> None:
+    """A rank's thread runs where the other ranks run; threads that it starts, forked children and the caller do not."""
+
+    def ask_child() -> int:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(len(os.sched_getaffinity(0)))
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def ask() -> tuple[set[int], set[int], int]:
+        helper: list[set[int]] = []
+        each = threading.Thread(target=lambda: helper.append(os.sched_getaffinity(0)))
+        each.start()
+        each.join()
+        return os.sched_getaffinity(0), helper[0], ask_child()
+
+    before = os.sched_getaffinity(0)
+    answers = SimulatedWorld(3).run(ask)
+    own = {frozenset(processors) for processors, _, _ in answers}
+    assert len(own) == 1 and all(len(processors) == 1 for processors in own)
+    assert [(helper, child) for _, helper, child in answers] == [(before, len(before))] * 3
+    assert os.sched_getaffinity(0) == before
+
+
+def test_ranks_compute_on_one_thread_each() -> None:
+    """As torchrun sets it; the process has its number back afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert SimulatedWorld(2).run(torch.get_num_threads) == [1, 1]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
