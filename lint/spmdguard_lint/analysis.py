@@ -19,7 +19,8 @@ from .source.parsing import CannotParse
 from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
 from .traces.nodes import Branch, Call, Loop, Tree, Try, Yielded
-from .values.value import Place
+from .traces.paths import forget_conditions
+from .values.value import Place, keys_of_a_run
 
 if TYPE_CHECKING:
     from .names.functions import FunctionInfo
@@ -74,17 +75,22 @@ class Analysis:
 
 def analyse(project: Project, config: Any = None, progress: Any = None) -> list[Finding]:
     """All findings of all rules, unfiltered."""
+    from .rules.registry import checks
+
+    checks_of_rules = list(
+        checks()
+    )  # imported before: what modules make stays when a run's keys are forgotten
     enabled = gc.isenabled()
     gc.disable()
     try:
-        analysis = read_project(project, config, progress)
-        findings = list(budget_findings(analysis))
-        from .rules.registry import checks
-
-        for _info, check in checks():
-            findings.extend(check(analysis))
-        return unique(findings)
+        with keys_of_a_run():
+            analysis = read_project(project, config, progress)
+            findings = list(budget_findings(analysis))
+            for _info, check in checks_of_rules:
+                findings.extend(check(analysis))
+            return unique(findings)
     finally:
+        forget_conditions()
         if enabled:
             gc.enable()
 

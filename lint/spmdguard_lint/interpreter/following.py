@@ -287,7 +287,7 @@ def written_in_place(
     ]
     if not changed:
         return []
-    stored = machine.stored_names(info)
+    stored = machine.stored_names(info.node)
     found: list[tuple[Value, Value]] = []
     for name in changed:
         old, new = bound[name], after[name]

@@ -27,18 +27,23 @@ def result_or_default(result: Value, nodes: Tree, text: str, place: Place) -> Va
     return choice(symbol(("failed", place), why), default_of(text), result)
 
 
-@lru_cache(maxsize=256)
 def default_of(text: str) -> Value:
     """What a decorator like ``@rank_local(default=0)`` puts in place of a result that is missing."""
+    default = _default_in(text)
+    if default is None:
+        return NONE
+    return constant(default.value) if isinstance(default, ast.Constant) else symbol(("default", text))
+
+
+@lru_cache(maxsize=256)
+def _default_in(text: str) -> ast.AST | None:
+    """The expression that a decorator has for ``default``; any other node where the text is shown cut short."""
     try:
         call = ast.parse(text, mode="eval").body
-    except SyntaxError:  # it is shown cut short
-        return symbol(("default", text))
-    for keyword in call.keywords if isinstance(call, ast.Call) else ():
-        if keyword.arg == "default":
-            value = keyword.value
-            return constant(value.value) if isinstance(value, ast.Constant) else symbol(("default", text))
-    return NONE
+    except SyntaxError:
+        return ast.Pass()
+    keywords = call.keywords if isinstance(call, ast.Call) else []
+    return next((keyword.value for keyword in keywords if keyword.arg == "default"), None)
 
 
 def ends_early(nodes: Tree, text: str) -> Tree:

@@ -190,7 +190,7 @@ def run_loop(
     """Run a loop body to a fixpoint; gives the nodes of the last round and the states around it."""
     before = entry = frame.live
     label = frame.place(node)
-    head = _without_constants(entry, node, label)
+    head = _without_constants(frame, entry, node, label)
     entry = head
     back: State | None = None
     loop = LoopFrame(len(frame.path))
@@ -219,21 +219,10 @@ def run_loop(
     return nodes, Rounds(before, head, back, loop)
 
 
-_assigned: dict[int, tuple[ast.AST, frozenset[str]]] = {}
-
-
-def _without_constants(state: State, node: ast.AST, label: object) -> State:
+def _without_constants(frame: Frame, state: State, node: ast.AST, label: object) -> State:
     """The state at a loop's head without the exact values of names that the loop assigns."""
-    known = _assigned.get(id(node))
-    if known is None or known[0] is not node:
-        names = frozenset(
-            child.id
-            for child in ast.walk(node)
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
-        )
-        known = _assigned[id(node)] = (node, names)
     variables = None
-    for name in known[1]:
+    for name in frame.machine.stored_names(node):
         value = state.variables.get(name)
         if value is not None and value.tag == "const" and isinstance(value.data[0], (int, float, str)):
             if variables is None:

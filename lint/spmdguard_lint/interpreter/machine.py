@@ -101,7 +101,7 @@ class Machine:
         self.partly: dict[tuple[int, str], Partly] = {}  # attributes that some ranks lack, by class
         self.decided: set[Place] = set()  # branches that the arguments of some call decide
         self.following: dict[int, bool] = {}
-        self.stored: dict[int, frozenset[str]] = {}
+        self.stored: dict[int, tuple[ast.AST, frozenset[str]]] = {}
         self.handlers: dict[int, frozenset[str]] = {}
         self.wrapping: dict[int, bool] = {}
         self.made_in: dict[Hashable, Place | None] = {}  # the call in which an object was made first
@@ -127,14 +127,14 @@ class Machine:
             known = self.following[id(info)] = self._pays(info)
         return known
 
-    def stored_names(self, info: FunctionInfo) -> frozenset[str]:
-        """The names that a function binds or deletes."""
-        known = self.stored.get(id(info))
+    def stored_names(self, node: ast.AST) -> frozenset[str]:
+        """The names that a function or a loop binds or deletes."""
+        known = self.stored.get(id(node))
         if known is None:
-            names = (node for node in ast.walk(info.node) if isinstance(node, ast.Name))
-            known = frozenset(node.id for node in names if not isinstance(node.ctx, ast.Load))
-            self.stored[id(info)] = known
-        return known
+            names = (child for child in ast.walk(node) if isinstance(child, ast.Name))
+            stored = frozenset(child.id for child in names if not isinstance(child.ctx, ast.Load))
+            known = self.stored[id(node)] = (node, stored)  # with the node, whose number no other then has
+        return known[1]
 
     def _pays(self, info: FunctionInfo) -> bool:
         length = lines_of(info)

@@ -72,6 +72,11 @@ def assumed(facts: Facts, condition: Value, holds: bool) -> Facts:
     return facts | _parts(condition, holds)
 
 
+def forget_conditions() -> None:
+    """Let go of the conditions of a run that has ended, and of the program that they were read from."""
+    _parts.cache_clear()
+
+
 @lru_cache(maxsize=4096)
 def _parts(condition: Value, holds: bool) -> Facts:
     """What follows from a condition that holds or does not."""

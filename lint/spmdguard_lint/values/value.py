@@ -12,7 +12,9 @@ Expressions are bounded: above ``MAX_SIZE`` nodes they collapse to an opaque sym
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import count
 from typing import Any, NamedTuple
 
 MAX_SIZE = 40
@@ -53,6 +55,25 @@ NO_TAINT: Taints = frozenset()
 
 
 _KEYS: dict[Hashable, int] = {}
+_numbers = count(1)
+_runs: list[frozenset[Hashable]] = []
+
+
+@contextlib.contextmanager
+def keys_of_a_run() -> Iterator[None]:
+    """Forget at the end the keys that were made inside: they hold the program that was read.
+
+    No number is given twice, so values that outlive the block are equal to none that is made after it. Where blocks
+    overlap, the last to end forgets.
+    """
+    _runs.append(frozenset(_KEYS) if not _runs else _runs[-1])
+    try:
+        yield
+    finally:
+        known = _runs.pop()
+        if not _runs:
+            for key in [key for key in _KEYS if key not in known]:
+                del _KEYS[key]
 
 
 def intern(key: Hashable) -> int:
@@ -61,7 +82,7 @@ def intern(key: Hashable) -> int:
         return key
     known = _KEYS.get(key)
     if known is None:
-        known = _KEYS[key] = len(_KEYS) + 1
+        known = _KEYS[key] = next(_numbers)
     return known
 
 
