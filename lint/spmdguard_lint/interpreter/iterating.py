@@ -30,6 +30,7 @@ _NO_END = frozenset({"call:itertools.count", "call:itertools.cycle"})
 _WITH_ANY = frozenset({"call:itertools.chain"})
 _AS_LONG = frozenset({"zip", "enumerate", "iter", "map"})
 _RESIZING = frozenset({"append", "appendleft", "extend", "insert", "pop", "popleft", "remove", "clear"})
+DRY = "dry"  # of the symbol that asks whether an iterator has come to its end
 FORM = "next"  # of the branch that an iterator's end makes
 
 
@@ -47,7 +48,7 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
         item = retaint(item, union(item.taint, source.trip), item.trip)
     if not why or frame.state is None:
         return item
-    dry = symbol(("dry", frame.place(node), args[0].key), why)
+    dry = symbol((DRY, frame.place(node), args[0].key), why)
     if len(args) > 1:
         return choice(dry, args[1], item)
     begun_anew = any("StopIteration" in name for name, _ in frame.handled)

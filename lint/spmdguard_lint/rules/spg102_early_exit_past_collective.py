@@ -76,16 +76,20 @@ exit or contribute a neutral value is the author's choice.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..interpreter.iterating import DRY
 from ..model import Finding
+from ..traces.files import parts_of
 from .registry import rule
-from .support import from_divergence
+from .support import from_divergence, site
 from .support_claims import awaited, claimed, leaving, where
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
+    from ..traces.divergence import Divergence
 
 RULE = rule(
     code="SPG102",
@@ -105,5 +109,21 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         left = f"{leaving(divergence)} {where(divergence)}"
         if divergence.form in RUNNING_OUT:
             left = f"`{divergence.condition_text}` {RUNNING_OUT[divergence.form]}"
+        elif asks_for_end(divergence):
+            left = f"{left}, at the end of this rank's own items"
         message = f"{left}, while the other ranks go on to {awaited(divergence)}"
-        yield from_divergence(RULE, divergence, message, HELP)
+        found = from_divergence(RULE, divergence, message, HELP)
+        if asks_for_end(divergence):
+            found = dataclasses.replace(found, site=site(divergence.condition_place))
+        yield found
+
+
+def asks_for_end(divergence: Divergence) -> bool:
+    """Whether an exit's condition asks what ``next(items, default)`` has given for the default."""
+    condition = divergence.condition
+    if condition is None or divergence.form in RUNNING_OUT:
+        return False
+    return any(
+        part.tag == "sym" and isinstance(part.data[0], tuple) and part.data[0][:1] == (DRY,)
+        for part in parts_of(condition)
+    )

@@ -4,7 +4,8 @@
 ## What it does
 Finds collectives in an `except` or `finally` block that runs on the rank that failed while the others are
 still inside the try body, and in a hook that an uncaught exception calls: `on_exception` of a Lightning callback,
-`sys.excepthook`. So it does in the arm of `__exit__` that runs where the block has raised.
+`sys.excepthook`. So it does in an `__exit__` that runs where the block has raised: in the arm that asks for the
+exception, and in what it does either way where the other ranks are still inside the block.
 
 ## Why is this bad
 A barrier "to be safe" in the handler is the surest way to hang: the failed rank waits in it, the others
@@ -71,7 +72,7 @@ from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try, ev
 from .registry import rule
 from .support import from_divergence, operation_text, site
 from .support_claims import RANK_KINDS, claimed, meets_in_handler
-from .support_exits import on_failure
+from .support_exits import first_on_failure, on_failure
 from .support_hooks import failure_roots
 from .support_trees import Step, finding_at, parts, shown, steps, waits
 
@@ -89,6 +90,9 @@ RULE = rule(
 )
 HELP_HOOK = "save in a hook that all ranks run (the end of an epoch), and only write to the log here"
 HELP = "move it behind the `try`: on the way out of an error a rank waits for no other"
+
+
+HELP_EXIT = "do it where `exc_type is None`: on the way out of an error a rank waits for no other"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -161,8 +165,23 @@ def _in_exit(step: Step, node: Try) -> Iterator[Finding]:
         op = inner.node
         if isinstance(op, Op) and waits(op) and op.name != "destroy_process_group":
             message = f"`{op.text}` runs only on the rank whose block in the `with` statement has raised"
-            yield finding_at(RULE, op, message, HELP, calls=step.calls)
+            yield finding_at(RULE, op, message, HELP_EXIT, calls=step.calls)
             return
+    yield from _in_every_exit(step, node)
+
+
+def _in_every_exit(step: Step, node: Try) -> Iterator[Finding]:
+    """The first operation of an exit that does not ask whether the block has raised."""
+    op = first_on_failure(node.final)
+    failing = failure_before_operation(node.body, certain=False)
+    if op is None or op.name == "destroy_process_group" or failing is None:
+        return
+    fault, awaited = failing
+    message = (
+        f"`{op.text}` in the exit of a `with` block also runs on a rank where "
+        f"`{getattr(fault, 'text', '')}` fails, while the others wait in `{awaited.text}`"
+    )
+    yield finding_at(RULE, op, message, HELP_EXIT, calls=step.calls)
 
 
 def failure_before_operation(tree: Tree, *, certain: bool) -> tuple[Node, Op] | None:

@@ -50,8 +50,8 @@ With a context or with processes of your own, call `join` until it is done, and 
 
 ## Known limits
 A context that is returned, kept in an attribute or handed on is taken to be joined. Processes are looked at where
-their function communicates in the same file. Processes that are joined without a look at their `exitcode` are not
-reported.
+their function communicates in the same file. Processes that are joined one after another, without a look at
+their `exitcode`, are a finding of SPG712.
 
 ## Fix safety
 No fix.
@@ -67,12 +67,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..facts import lookup as facts
 from ..names.dotted import dotted_name
-from ..names.symbols import ExternalSymbol, FunctionSymbol
 from ..traces.nodes import Event
 from ..values.value import place_of
 from .registry import rule
+from .support_processes import PROCESS, SPAWN, WATCHED, communicating, started, target_of
 from .support_trees import finding_at
 
 if TYPE_CHECKING:
@@ -82,14 +81,11 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG611", name="spawned-and-not-joined", severity="warning", status="stable", page=__doc__)
 HELP = "join them, and end with an error where one has failed"
-_SPAWN = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"})
-_PROCESS = frozenset({"torch.multiprocessing.Process", "multiprocessing.Process"})
-_WATCHED = frozenset({"exitcode", "sentinel", "is_alive"})
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Calls in the files that communicate."""
-    communicating = {id(root.function) for root in analysis.roots if root.contents.ops}
+    functions = communicating(analysis)
     modules = {root.module.filename: root.module for root in analysis.roots}
     for _, module in sorted(modules.items()):
         content = module.source.content
@@ -97,32 +93,19 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             continue
         parents = {id(child): node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
         for call in [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]:
-            if _called(module, call) in _SPAWN and _goes_on(call) and _dropped(call, parents):
+            if started(module, call) in SPAWN and _goes_on(call) and _dropped(call, parents):
                 name = ast.unparse(call.func)
                 message = f"nobody waits for the processes that `{name}` starts: a failure is not seen"
                 yield finding_at(RULE, _event(module, call), message, HELP)
-            elif _called(module, call) in _PROCESS and not _watches(module):
-                yield from _process(module, call, communicating)
+            elif started(module, call) in PROCESS and not _watches(module):
+                yield from _process(module, call, functions)
 
 
-def _process(module: Module, call: ast.Call, communicating: set[int]) -> Iterator[Finding]:
-    target = next((k.value for k in call.keywords if k.arg == "target"), None)
-    symbol = module.project.resolve(module, dotted_name(target)) if target is not None else None
-    if target is not None and isinstance(symbol, FunctionSymbol) and id(symbol.info) in communicating:
-        message = f"nobody waits for the process that runs `{ast.unparse(target)}`: a failure is not seen"
+def _process(module: Module, call: ast.Call, functions: set[int]) -> Iterator[Finding]:
+    target = target_of(module, call, functions)
+    if target:
+        message = f"nobody waits for the process that runs `{target}`: a failure is not seen"
         yield finding_at(RULE, _event(module, call), message, HELP)
-
-
-def _called(module: Module, call: ast.Call) -> str:
-    """The known name of what is called; a context's ``Process`` is that of ``multiprocessing``."""
-    written = dotted_name(call.func)
-    last = written.rpartition(".")[2]
-    if last not in ("spawn", "start_processes", "Process"):
-        return ""
-    symbol = module.project.resolve(module, written)
-    if isinstance(symbol, ExternalSymbol):
-        return facts.canonical(symbol.qualname)
-    return "multiprocessing.Process" if last == "Process" and "." in written else ""
 
 
 def _goes_on(call: ast.Call) -> bool:
@@ -151,7 +134,7 @@ def _dropped(call: ast.Call, parents: dict[int, ast.AST]) -> bool:
 def _watches(module: Module) -> bool:
     """Whether a file waits for some process: by ``join``, or by asking for its state."""
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Attribute) and node.attr in _WATCHED:
+        if isinstance(node, ast.Attribute) and node.attr in WATCHED:
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
             receiver = node.func.value

@@ -2,12 +2,14 @@
 # children-awaited-in-order (SPG712)
 
 ## What it does
-Finds launchers of one's own that start the ranks of a job as child processes and wait for them one after another.
+Finds launchers of one's own that start the ranks of a job as child processes and wait for them one after another; of
+`multiprocessing`, those that join them so and ask none for its `exitcode`.
 
 ## Why is this bad
 When a rank dies, the others wait for it in their next collective. A launcher that waits for the first child learns
 nothing of the third: the first one does not end, because the third is gone. The job stands still until the timeout
-of the process group, and holds its devices all that time.
+of the process group, and holds its devices all that time. `Process.join` returns where the process has failed as it
+does where it is done: a launcher that only joins then goes on, and reports a success.
 
 ## Example
 ```python
@@ -46,17 +48,20 @@ def launch(size, command):
     return max(child.wait() for child in children)
 ```
 
-or let `torchrun` do it.
+or let `torchrun` or `torch.multiprocessing.spawn(..., join=True)` do it.
 
 ## Known limits
 Children are known for ranks where the file writes `RANK` and `WORLD_SIZE` for them, or gives each a `--node-rank`.
-Workers of `multiprocessing` that are joined in order are not reported.
+Processes of `multiprocessing` are known where a loop of the same file starts them with a function of the project that
+communicates. A file that looks at an `exitcode` or `sentinel`, or hears from its processes through a queue or pipe, is
+left alone.
 
 ## Fix safety
 No fix.
 
 ## References
 - https://github.com/pytorch/pytorch/issues/41067
+- [multiprocessing.Process.exitcode](https://docs.python.org/3/library/multiprocessing.html#multiprocessing.Process.exitcode)
 """
 
 from __future__ import annotations
@@ -73,10 +78,12 @@ from ..traces.nodes import Node
 from ..values.value import Place, place_of
 from .support_events import finding
 from .support_launches import Function, functions_of, own_nodes
+from .support_processes import PROCESS, communicating, started, target_of
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..model import Finding
+    from ..names.modules import Module
 
 RULE = rule(
     code="SPG712", name="children-awaited-in-order", severity="warning", status="stable", page=__doc__
@@ -87,6 +94,7 @@ _RANK = re.compile(
 )
 _WORLD = re.compile(rb"""["']WORLD_SIZE["']|\bWORLD_SIZE=|--nnodes|--num[-_]machines""")
 _WATCHES = re.compile(rb"SIGCHLD|os\.waitpid\(-1|os\.wait\(\)|asyncio|as_completed|pidfd|sentinel")
+_HEARS = re.compile(rb"exitcode|sentinel|is_alive|\b\w*Queue\(|\bPipe\(|\bManager\(")
 _ENDS = frozenset({"terminate", "kill", "send_signal", "killpg"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.GeneratorExp, ast.SetComp)
 Scope = Function | ast.Module
@@ -94,37 +102,54 @@ Scope = Function | ast.Module
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report loops over the ranks' processes that wait for each in turn."""
+    functions = communicating(analysis)
     for module in analysis.project.relevant_modules():
         content = module.source.content
-        if b"Popen" not in content or not _RANK.search(content) or not _WORLD.search(content):
+        if _WATCHES.search(content):
             continue
-        if _WATCHES.search(content) or not _starts_several(module.tree):
-            continue
-        for scope in functions_of(module):
-            for wait, loop in _waits(scope):
-                place = place_of(module.filename, wait)
-                message = (
-                    f"`{ast.unparse(wait)}` waits for each rank in turn: a later one that dies is not noticed"
-                )
-                looped = Place(module.filename, loop.lineno, loop.col_offset, loop.lineno, loop.col_offset)
-                yield finding(
-                    RULE, Node(place), message, HELP, steps=[(looped, "the processes are gone through here")]
-                )
+        popen = b"Popen" in content and _RANK.search(content) and _WORLD.search(content)
+        if popen and _starts_several(module.tree, {"Popen"}):
+            yield from _report(module, ("wait", "communicate"), "a later one that dies is not noticed")
+        joined = b"Process(" in content and not popen and not _HEARS.search(content)
+        if joined and _starts_several(module.tree, _ranks_started(module, functions)):
+            told = "one that dies is not noticed, as nothing asks for an `exitcode`"
+            yield from _report(module, ("join",), told)
 
 
-def _starts_several(tree: ast.Module) -> bool:
+def _report(module: Module, words: tuple[str, ...], told: str) -> Iterator[Finding]:
+    for scope in functions_of(module):
+        for wait, loop in _waits(scope, words):
+            place = place_of(module.filename, wait)
+            message = f"`{ast.unparse(wait)}` waits for each rank in turn: {told}"
+            looped = Place(module.filename, loop.lineno, loop.col_offset, loop.lineno, loop.col_offset)
+            yield finding(
+                RULE, Node(place), message, HELP, steps=[(looped, "the processes are gone through here")]
+            )
+
+
+def _ranks_started(module: Module, functions: set[int]) -> set[str]:
+    """How the calls are written that start a process which communicates."""
+    calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+    return {
+        called_name(call)
+        for call in calls
+        if started(module, call) in PROCESS and target_of(module, call, functions)
+    }
+
+
+def _starts_several(tree: ast.Module, starts: set[str]) -> bool:
     """Whether processes are started in a loop, or by a function that a loop calls."""
-    makers = {"Popen"}
+    makers = set(starts)
     for node in ast.walk(tree):
         if isinstance(node, Function) and any(
-            called_name(n) == "Popen" for n in ast.walk(node) if isinstance(n, ast.Call)
+            called_name(n) in starts for n in ast.walk(node) if isinstance(n, ast.Call)
         ):
             makers.add(node.name)
     loops = (node for node in ast.walk(tree) if isinstance(node, _LOOPS))
     return any(called_name(n) in makers for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call))
 
 
-def _waits(scope: Scope) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
+def _waits(scope: Scope, words: tuple[str, ...]) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
     """The waits for each process of a loop in turn, in a function that has neither polled nor ended them before."""
     looked = min(
         (n.lineno for n in own_nodes(scope) if isinstance(n, ast.Call) and _sees_all(n, scope)), default=None
@@ -135,11 +160,7 @@ def _waits(scope: Scope) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
         names = set(_targets(loop))
         body: list[ast.AST] = list(loop.body) if isinstance(loop, (ast.For, ast.AsyncFor)) else [loop.elt]
         for node in (inner for part in body for inner in ast.walk(part)):
-            if (
-                isinstance(node, ast.Call)
-                and called_name(node) in ("wait", "communicate")
-                and not _bounded(node)
-            ):
+            if isinstance(node, ast.Call) and called_name(node) in words and not _bounded(node):
                 owner = node.func.value if isinstance(node.func, ast.Attribute) else None
                 if (
                     isinstance(owner, ast.Name)
@@ -175,5 +196,5 @@ def _targets(loop: ast.For | ast.AsyncFor | ast.ListComp | ast.GeneratorExp | as
 def _bounded(call: ast.Call) -> bool:
     """Whether a wait has a timeout."""
     return any(keyword.arg == "timeout" for keyword in call.keywords) or (
-        called_name(call) == "wait" and bool(call.args)
+        called_name(call) in ("wait", "join") and bool(call.args)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Call, Jump, Node, Op, Tree, Try, every_node
@@ -41,6 +41,26 @@ def on_failure(tree: Tree) -> Tree:
         elif isinstance(node, (Call, Try)):
             found += [inner for _, child in parts(node) for inner in on_failure(child)]
     return found
+
+
+def first_on_failure(tree: Tree) -> Op | None:
+    """The first operation of an exit on its way where the block has raised, whether or not the exit asks for it."""
+    return next((node for node in _on_the_way(tree) if isinstance(node, Op) and waits(node)), None)
+
+
+def _on_the_way(tree: Tree) -> Iterator[Node]:
+    """The nodes that are come to where there is an exception, up to the return of an arm that asks for it."""
+    for node in tree:
+        decided = _decided(node.condition, there=True) if isinstance(node, Branch) else None
+        if isinstance(node, Branch) and decided is not None:
+            arm = node.then if decided else node.orelse
+            yield from _on_the_way(arm)
+            if arm and isinstance(arm[-1], Jump):
+                return
+        else:
+            yield node
+            for _, child in parts(node):
+                yield from _on_the_way(child)
 
 
 def swallowed_past(exit_tree: Tree) -> tuple[Jump, Op] | None:

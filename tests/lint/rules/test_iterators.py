@@ -106,9 +106,18 @@ def test_next_with_a_default() -> None:
             packs = iter(Packed(lengths_for(dist.get_rank()), 500))
             while True:
                 pack = next(packs, None)
-                if pack is None:
-                    break  # SPG102
+                if pack is None:  # SPG102
+                    break
                 model(pack).sum().backward()
+
+        def with_a_limit(files, limit):
+            mine = iter(files[dist.get_rank() :: dist.get_world_size()])
+            for step in range(limit):
+                name = next(mine, None)
+                if name is None or step > 100:  # SPG102
+                    print("at the end")
+                    break
+                dist.all_reduce(name)
 
         def walrus(files):
             mine = iter(files[dist.get_rank() :: dist.get_world_size()])

@@ -293,7 +293,7 @@ def test_exits_of_a_failed_block() -> None:
             with Alone():
                 dist.all_reduce(step(batch))
             with Agreeing():
-                dist.all_reduce(step(batch))
+                step(batch)
             with Good():
                 dist.all_reduce(step(batch))
         """,
@@ -317,3 +317,57 @@ def main(x, path, batches):
 """
     result = lint([], Config(select=("SPG206",)), stdin=StandardInput(source.encode(), "train.py"))
     assert [(finding.site.start.row, finding.severity) for finding in result.findings] == [(11, "warning")]
+
+
+def test_exits_that_do_not_ask() -> None:
+    """A barrier that `__exit__` calls in any case, in place, behind a method, around a loop of the other ranks."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Closing:
+            def __enter__(self):
+                dist.init_process_group("gloo")
+                return self
+
+            def __exit__(self, kind, value, trace):
+                self.close()
+                return False
+
+            def close(self):
+                dist.barrier()  # SPG206
+                dist.destroy_process_group()
+
+        class Timed:
+            def __exit__(self, *exception):
+                if dist.is_initialized():
+                    dist.barrier()  # SPG206
+
+        class Together:
+            def __exit__(self, *exception):
+                dist.barrier()
+
+        class Asking:
+            def __exit__(self, kind, value, trace):
+                if not kind:
+                    self.close()
+
+            def close(self):
+                dist.barrier()
+
+        def train(step, batches, path):
+            with Closing():
+                for batch in batches:
+                    dist.all_reduce(step(batch))
+            with Timed():
+                text = open(path).read()
+                dist.broadcast(text, 0)
+            with Together():
+                text = open(path).read()
+            with Together():
+                dist.all_reduce(batches)
+            with Asking():
+                dist.all_reduce(step(batches))
+        """,
+        *PATHS,
+    )

@@ -77,6 +77,53 @@ def test_ways_to_keep_a_flag() -> None:
     )
 
 
+def test_a_last_save() -> None:
+    """Where a rank saves before it leaves, the test of the flag is what is wrong; other work is reported in place."""
+    assert agree(
+        """
+        import signal
+        import torch
+        import torch.distributed as dist
+
+        class Stop:
+            def __init__(self):
+                self.asked = False
+                signal.signal(signal.SIGTERM, self.note)
+
+            def note(self, number, frame):
+                self.asked = True
+
+        def save(model):
+            torch.save(model, "last.pt")
+            dist.barrier()
+
+        def breaks(xs, model):
+            stop = Stop()
+            for x in xs:
+                dist.all_reduce(x)
+                if stop.asked:  # SPG308
+                    save(model)
+                    break
+
+        def returns(xs):
+            stop = Stop()
+            for x in xs:
+                dist.all_reduce(x)
+                if stop.asked:  # SPG308
+                    dist.barrier()
+                    return
+
+        def goes_on(xs, model):
+            stop = Stop()
+            for x in xs:
+                dist.all_reduce(x)
+                if stop.asked:
+                    save(model)  # SPG308
+        """,
+        *SIGNALS,
+    )
+
+
 def test_shared_flags_are_silent() -> None:
     """A reduced flag, and a handler that only prints."""
     assert agree(

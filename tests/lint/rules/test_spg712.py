@@ -101,7 +101,7 @@ def test_ranks_that_are_looked_at_together_or_ended(wait: str) -> None:
 
 
 def test_other_children() -> None:
-    """Processes that are no ranks of one job; workers that multiprocessing joins are a known limit."""
+    """Processes that are no ranks of one job."""
     assert agree(
         """
         import subprocess
@@ -116,12 +116,110 @@ def test_other_children() -> None:
         def work(rank, size):
             dist.init_process_group("gloo", rank=rank, world_size=size)
 
+        def read(file):
+            print(file)
+
+        def main(files):
+            readers = [Process(target=read, args=(file,)) for file in files]
+            for reader in readers:
+                reader.start()
+            for reader in readers:
+                reader.join()
+        """,
+        CODE,
+    )
+
+
+WORK = """
+import multiprocessing
+import sys
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.multiprocessing import Process
+
+def work(rank, size):
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+    dist.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        """
         def main(size):
             workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
             for worker in workers:
                 worker.start()
             for worker in workers:
-                worker.join()
+                worker.join()  # SPG712
+            print("done")
         """,
-        CODE,
-    )
+        """
+        def main(size):
+            context = multiprocessing.get_context("spawn")
+            workers = []
+            for rank in range(size):
+                worker = context.Process(target=work, args=(rank, size))
+                worker.start()
+                workers.append(worker)
+            [worker.join() for worker in workers]  # SPG712
+        """,
+        """
+        def start(rank, size):
+            worker = mp.Process(target=work, kwargs={"rank": rank, "size": size})
+            worker.start()
+            return worker
+
+        class Launcher:
+            def run(self, size):
+                self.workers = [start(rank, size) for rank in range(size)]
+                for rank, worker in enumerate(self.workers):
+                    worker.join()  # SPG712
+        """,
+    ],
+)
+def test_processes_that_are_joined_in_order(launch: str) -> None:
+    """Processes of multiprocessing, of a start method, of a helper, whose exit codes nobody reads."""
+    assert agree(WORK + textwrap.dedent(launch), CODE)
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        """
+        def main(size):
+            workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            for worker in workers:
+                worker.join()
+            sys.exit(any(worker.exitcode for worker in workers))
+        """,
+        """
+        def main(size):
+            errors = mp.Queue()
+            workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            for worker in workers:
+                worker.join()
+            assert errors.empty()
+        """,
+        """
+        def main(size):
+            workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            for worker in workers:
+                worker.join(60)
+        """,
+        """
+        def main(size):
+            helper = Process(target=work, args=(0, size))
+            helper.start()
+            helper.join()
+        """,
+        """
+        def main(size):
+            mp.spawn(work, args=(size,), nprocs=size)
+        """,
+    ],
+)
+def test_processes_whose_failure_is_seen(launch: str) -> None:
+    """Exit codes that are read, a queue of errors, a wait with a limit, one process, and spawn."""
+    assert agree(WORK + textwrap.dedent(launch), CODE)
