@@ -71,7 +71,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from .registry import rule
 from .support import from_divergence
-from .support_claims import claimed, decided
+from .support_claims import claimed, decided, where_decided
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -90,4 +90,5 @@ HELP = "let rank 0 read the clock and broadcast the decision, or count steps"
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Branches and exits that the clock decides."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(RULE, divergence, decided(divergence, "each rank's own clock"), HELP)
+        message = decided(divergence, "each rank's own clock")
+        yield from_divergence(RULE, divergence, message, HELP, place=where_decided(divergence))

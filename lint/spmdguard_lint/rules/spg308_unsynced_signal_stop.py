@@ -74,15 +74,14 @@ wants to. Other forms have no fix.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.nodes import Op
 from .registry import rule
-from .support import from_divergence, site
-from .support_claims import claimed, decided
+from .support import from_divergence
+from .support_claims import claimed, decided, where_decided
 from .support_events import counts
 from .support_trees import finding_at, steps
 
@@ -106,10 +105,8 @@ HELP = "all_reduce the flag (MAX), or pass it to `sync_should_stop`, before acti
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Branches and exits that a signal decides."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        found = from_divergence(RULE, divergence, decided(divergence, REASON), HELP)
-        leaves = divergence.shape == "arm" and divergence.jump is not None
-        # one last save and then the exit: what matters is that a rank decides alone, not what it does first
-        yield dataclasses.replace(found, site=site(divergence.condition_place)) if leaves else found
+        message = decided(divergence, REASON)
+        yield from_divergence(RULE, divergence, message, HELP, place=where_decided(divergence))
     for tree in analysis.in_handlers.values():
         yield from _inside(tree)
 

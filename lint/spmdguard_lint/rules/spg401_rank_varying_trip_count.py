@@ -63,7 +63,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from .registry import rule
 from .support import from_divergence
-from .support_claims import claimed
+from .support_claims import claimed, where_repeated
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -91,4 +91,4 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             )
             yield from_divergence(RULE, divergence, message, HELP_SEARCH)
             continue
-        yield from_divergence(RULE, divergence, message, HELP)
+        yield from_divergence(RULE, divergence, message, HELP, place=where_repeated(divergence))

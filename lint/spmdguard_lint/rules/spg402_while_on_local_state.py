@@ -57,7 +57,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from .registry import rule
 from .support import from_divergence
-from .support_claims import claimed
+from .support_claims import claimed, where_repeated
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -73,4 +73,4 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             f"`{divergence.condition_text}` ends when this rank's own state says so, "
             f"and each round calls `{divergence.text}`"
         )
-        yield from_divergence(RULE, divergence, message, HELP)
+        yield from_divergence(RULE, divergence, message, HELP, place=where_repeated(divergence))

@@ -64,8 +64,9 @@ def from_divergence(
     help_text: str,
     *,
     certainty: Certainty | None = None,
+    place: Place | None = None,
 ) -> Finding:
-    """A finding at the divergence's place."""
+    """A finding at ``place``, or else at the divergence's own."""
     sure: Certainty = certainty or divergence.certainty  # type: ignore[assignment]
     by_rank = divergence.subgroup and divergence.kind in ("rank", "group-rank")
     if by_rank and sure != "possible" and not telling_on_group(divergence):
@@ -77,7 +78,7 @@ def from_divergence(
         certainty=sure,
         message=message,
         help=help_text,
-        site=site(divergence.place),
+        site=site(place or divergence.place),
         trail=trail(divergence),
         diverging=divergence.diverging,
         others=divergence.others,

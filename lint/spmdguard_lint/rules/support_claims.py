@@ -17,6 +17,7 @@ from .support_trees import WORLDS, waits
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence
+    from ..values.value import Place
 
 RANK_KINDS = ("rank", "group-rank")
 _BY_KIND = {
@@ -203,6 +204,22 @@ def leaves_out_exchange(divergence: Divergence) -> bool:
 
 def _has_no_sync(nodes: Iterable[Node]) -> bool:
     return any(isinstance(node, Region) and node.kind == "no-sync" for node in nodes)
+
+
+def where_decided(divergence: Divergence) -> Place:
+    """The ``if``, ``while`` or ``for`` that decides; else the operation or the exit."""
+    return divergence.condition_place if divergence.form in ("if", "while", "for") else divergence.place
+
+
+def where_repeated(divergence: Divergence) -> Place:
+    """Where a loop with too many rounds is reported: a collective that is written in it, else the loop itself.
+
+    A forward pass, or a call that leads to a collective, looks as harmless in the hundredth round as in the first.
+    """
+    operation, loop, place = divergence.operation, where_decided(divergence), divergence.place
+    hidden = operation is not None and (operation.implicit or divergence.through_call)
+    within = loop.filename == place.filename and loop.row <= place.row <= loop.end_row
+    return loop if hidden and within and divergence.shape == "trip" else place
 
 
 def decided(divergence: Divergence, reason: str) -> str:

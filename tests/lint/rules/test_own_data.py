@@ -58,8 +58,8 @@ def test_calls_of_what_a_module_wraps_are_collectives() -> None:
                 total = 0
                 for index in (scores > 0.5).nonzero().flatten().tolist():
                     total += self.plain(features[index])
-                for index in (scores > 0.5).nonzero().flatten().tolist():
-                    total += self.head(features[index])  # SPG401
+                for index in (scores > 0.5).nonzero().flatten().tolist():  # SPG401
+                    total += self.head(features[index])
                 return total
         """,
         *RULES,

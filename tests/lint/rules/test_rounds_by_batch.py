@@ -26,8 +26,8 @@ PROGRAM = """
 
             def forgets(self, batches):
                 for batch in batches:
-                    for part in cut(batch, 1024):
-                        self.model(part)  # SPG401
+                    for part in cut(batch, 1024):  # SPG401
+                        self.model(part)
 
             def agrees(self, batches):
                 for batch in batches:
@@ -36,13 +36,13 @@ PROGRAM = """
 
             def counted(self, data, most):
                 tokens = int(data["num_tokens"].sum().item())
-                for index in range(tokens // most + 1):
-                    self.model(data["input_ids"][index])  # SPG401
+                for index in range(tokens // most + 1):  # SPG401
+                    self.model(data["input_ids"][index])
 
             def longest(self, data):
                 steps = data["seq_lens"].max().item() if data["seq_lens"] is not None else 1
-                for index in range(steps):
-                    self.model(data["input_ids"][:, index])  # SPG401
+                for index in range(steps):  # SPG401
+                    self.model(data["input_ids"][:, index])
 
             def by_shape(self, data, most):
                 for index in range(data["input_ids"].shape[0] // most):
@@ -62,8 +62,8 @@ PROGRAM = """
                     self.model(data["input_ids"][index])
 
             def by_attribute(self, data):
-                for index in range(int(data.attention_mask.sum(-1).max())):
-                    self.model(data.input_ids[:, index])  # SPG401
+                for index in range(int(data.attention_mask.sum(-1).max())):  # SPG401
+                    self.model(data.input_ids[:, index])
 
             def reduced(self, data):
                 count = data["attention_mask"].sum()

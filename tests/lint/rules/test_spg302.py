@@ -20,24 +20,24 @@ def test_clocks_decide() -> None:
             last = time.time()
             for step in range(steps):
                 dist.all_reduce(x)
-                if time.time() - last > every:
-                    dist.barrier()  # SPG302
+                if time.time() - last > every:  # SPG302
+                    dist.barrier()
                     last = time.time()
 
         def deadline(xs, limit):
             start = monotonic()
             for x in xs:
-                if monotonic() - start >= limit:
-                    break  # SPG302
+                if monotonic() - start >= limit:  # SPG302
+                    break
                 dist.all_reduce(x)
 
         def loop(x, end):
-            while time.perf_counter() < end:
-                dist.all_reduce(x)  # SPG302
+            while time.perf_counter() < end:  # SPG302
+                dist.all_reduce(x)
 
         def date(x):
-            if datetime.datetime.now().hour == 3:
-                dist.barrier()  # SPG302
+            if datetime.datetime.now().hour == 3:  # SPG302
+                dist.barrier()
 
         class Budget:
             def __init__(self, limit):
@@ -50,8 +50,8 @@ def test_clocks_decide() -> None:
             budget = Budget(limit)
             for x in xs:
                 dist.all_reduce(x)
-                if budget.over():
-                    return  # SPG302
+                if budget.over():  # SPG302
+                    return
         """,
         *TIME,
     )

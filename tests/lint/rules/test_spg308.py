@@ -24,8 +24,8 @@ def test_ways_to_keep_a_flag() -> None:
         def by_global(xs):
             signal.signal(signal.SIGTERM, on_term)
             for x in xs:
-                if stop:
-                    break  # SPG308
+                if stop:  # SPG308
+                    break
                 dist.all_reduce(x)
 
         class Trainer:
@@ -39,8 +39,8 @@ def test_ways_to_keep_a_flag() -> None:
             def fit(self, xs):
                 for x in xs:
                     dist.all_reduce(x)
-                    if self.stop:
-                        return  # SPG308
+                    if self.stop:  # SPG308
+                        return
 
         def by_closure(xs):
             leave = False
@@ -51,8 +51,8 @@ def test_ways_to_keep_a_flag() -> None:
 
             signal.signal(signal.SIGINT, handler)
             for x in xs:
-                if leave:
-                    break  # SPG308
+                if leave:  # SPG308
+                    break
                 dist.all_reduce(x)
 
         def by_entry(x):
@@ -62,16 +62,16 @@ def test_ways_to_keep_a_flag() -> None:
                 state["stop"] = True
 
             signal.signal(signal.SIGTERM, handler)
-            while not state["stop"]:
-                dist.all_reduce(x)  # SPG308
+            while not state["stop"]:  # SPG308
+                dist.all_reduce(x)
 
         def by_event(xs):
             asked = threading.Event()
             signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
             for x in xs:
                 dist.all_reduce(x)
-                if asked.is_set():
-                    dist.barrier()  # SPG308
+                if asked.is_set():  # SPG308
+                    dist.barrier()
         """,
         *SIGNALS,
     )
@@ -117,8 +117,8 @@ def test_a_last_save() -> None:
             stop = Stop()
             for x in xs:
                 dist.all_reduce(x)
-                if stop.asked:
-                    save(model)  # SPG308
+                if stop.asked:  # SPG308
+                    save(model)
         """,
         *SIGNALS,
     )

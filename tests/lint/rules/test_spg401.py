@@ -278,15 +278,15 @@ def test_data_sets_split_by_node() -> None:
 
         def train(net, files):
             model = DDP(net)
-            for batch in stream(files):
-                model(batch).sum().backward()  # SPG401
+            for batch in stream(files):  # SPG401
+                model(batch).sum().backward()
 
         def shards(net, files):
             model = DDP(net)
             rows = load_dataset("json", data_files=files, split="train")
             mine = rows.shard(num_shards=dist.get_world_size(), index=dist.get_rank())
-            for row in mine:
-                model(row).sum().backward()  # SPG401
+            for row in mine:  # SPG401
+                model(row).sum().backward()
 
         def agreed(net, files):
             model = DDP(net)

@@ -382,8 +382,8 @@ def test_samples_in_another_order() -> None:
             model = DistributedDataParallel(net)
             mine = list(files[dist.get_rank()::dist.get_world_size()])
             random.Random(epoch).shuffle(mine)
-            for name in mine:
-                model(name).sum().backward()  # SPG401
+            for name in mine:  # SPG401
+                model(name).sum().backward()
         """,
         "SPG401",
         "SPG403",

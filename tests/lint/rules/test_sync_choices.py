@@ -139,16 +139,16 @@ def test_batches_skipped_by_own_progress() -> None:
             accelerator = Accelerator()
             net, loader = accelerator.prepare(net, loader)
             done = int(Path(folder, f"done-{accelerator.process_index}").read_text())
-            for batch in accelerator.skip_first_batches(loader, done):
-                accelerator.backward(net(batch))  # SPG401
+            for batch in accelerator.skip_first_batches(loader, done):  # SPG401
+                accelerator.backward(net(batch))
 
         def by_function(net, loader, folder):
             accelerator = Accelerator()
             net, loader = accelerator.prepare(net, loader)
             done = int(Path(folder, f"done-{accelerator.process_index}").read_text())
             rest = skip_first_batches(loader, num_batches=done)
-            for step, batch in enumerate(rest):
-                accelerator.backward(net(batch))  # SPG401
+            for step, batch in enumerate(rest):  # SPG401
+                accelerator.backward(net(batch))
 
         def agreed(net, loader, folder):
             accelerator = Accelerator()
