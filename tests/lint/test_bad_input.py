@@ -182,3 +182,26 @@ def test_name_that_is_no_unicode(tree, process):
     outcome = process("lint", ".", "--output-format", "concise", cwd=root)
     assert outcome.exit_code == 1
     assert "SPG903" in outcome.out
+
+
+def test_calls_of_builtins_with_too_few_arguments(tree, process):
+    """Calls that raise as soon as they run are read like any others, with arguments behind stars or none at all."""
+    names = (
+        "any",
+        "all",
+        "sum",
+        "min",
+        "sorted",
+        "isinstance",
+        "getattr",
+        "setattr",
+        "divmod",
+        "range",
+        "zip",
+    )
+    body = "".join(
+        f"    if {name}() or {name}(*x) or {name}(**x):\n        dist.barrier()\n" for name in names
+    )
+    root = tree({"a.py": "import torch.distributed as dist\n\ndef f(x):\n" + body})
+    outcome = process("lint", "a.py", "--output-format", "json", cwd=root)
+    assert (outcome.err, outcome.exit_code, reports(outcome)) == ("", 0, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
@@ -25,13 +26,21 @@ from ..values.value import (
 )
 from .contents import whole, with_length
 from .expressions import text_of
-from .facts_values import argument, dtype_given, main_predicate, seed, varying_value
+from .facts_values import (
+    argument,
+    dtype_given,
+    main_predicate,
+    seed,
+    skipping,
+    varying_value,
+    wrapped_arguments,
+)
 from .frame import Frame
 from .limits import note_told
 from .metric_states import declare_state
 from .operands import describe, mark_aliases
 from .orders import order_at
-from .reduced import own_norm, read_too_soon
+from .reduced import note_own, own_norm, read_too_soon
 from .stacks import EXIT_STACK, on_exit_stack
 
 if TYPE_CHECKING:
@@ -214,6 +223,7 @@ def _emit_op(
         certainty=certainty_of(frame, fact),
     )
     describe(frame, op, fact, name, args, kwargs)
+    note_own(frame, op, args, kwargs, node)
     items = argument(fact.each, args, kwargs)
     trip = NO_TAINT if items is None else with_length(frame, items).trip or NO_TAINT
     frame.out.append(Loop(op.place, [op], [], trip, "items", text, iterated=items) if trip else op)
@@ -369,6 +379,8 @@ def result_of_fact(
                 for index, item in enumerate(fact.items)
             ]
         )
+    if fact.parts:
+        return _pair(frame, fact, name, receiver, args, kwargs, node)
     local = own_norm(frame, fact, node)
     if local is not None:
         return local
@@ -392,9 +404,9 @@ def result_of_fact(
     if fact.result == "receiver":
         return receiver if receiver is not None else symbol((name, place))
     if fact.result == "arg0":
-        return _skipping(fact, args, kwargs) if args else symbol((name, place))
+        return skipping(fact, args, kwargs) if args else symbol((name, place))
     if fact.result == "args":
-        return _wrapped_arguments(frame, fact, args, place)
+        return wrapped_arguments(frame, fact, args, place)
     if fact.event == "new-group":
         from .containers import frozen
 
@@ -412,13 +424,20 @@ def result_of_fact(
     return expression(f"call:{name}", [*(whole(frame, value) for value in everything), *dtype_given(kwargs)])
 
 
-def _skipping(fact: Fact, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """The first argument, of which another one may leave out the beginning."""
-    value = args[0]
-    skipped = argument(fact.trips, args, kwargs) if fact.trips is not None else None
-    if skipped is None or not skipped.taint:
-        return value
-    return retaint(value, value.taint, union(value.trip or NO_TAINT, skipped.taint))
+def _pair(
+    frame: Frame,
+    fact: Fact,
+    name: str,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST | None,
+) -> Value:
+    """A tuple whose items mean different things: ``(rank, world_size)``."""
+    from .expressions import tuple_value
+
+    facts_of = (replace(part, group=part.group or fact.group) for part in fact.parts)
+    return tuple_value([result_of_fact(frame, one, name, receiver, args, kwargs, node) for one in facts_of])
 
 
 def _typed(
@@ -468,23 +487,3 @@ def _retype(
 
             assign(frame, target, typed)
     return typed
-
-
-def _wrapped_arguments(frame: Frame, fact: Fact, args: list[Value], place: object) -> Value:
-    from .expressions import tuple_value
-
-    wrapped = [
-        Value(
-            "extobj",
-            (
-                fact.returns or "accelerate.prepared",
-                (place, index),
-                value if value.tag in ("obj", "extobj") else None,
-            ),
-            NO_TAINT,
-            None,
-            ("prepared", place, index),
-        )
-        for index, value in enumerate(args)
-    ]
-    return wrapped[0] if len(wrapped) == 1 else tuple_value(wrapped)

@@ -147,3 +147,32 @@ def _random(
         taint = taint | {Taint("random", place, text)}  # type: ignore[arg-type]
     taint = union(taint, *(a.taint for a in args))
     return symbol((name, place), taint)
+
+
+def skipping(fact: Fact, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The first argument, of which another one may leave out the beginning."""
+    value = args[0]
+    skipped = argument(fact.trips, args, kwargs) if fact.trips is not None else None
+    if skipped is None or not skipped.taint:
+        return value
+    return retaint(value, value.taint, union(value.trip or NO_TAINT, skipped.taint))
+
+
+def wrapped_arguments(frame: Frame, fact: Fact, args: list[Value], place: object) -> Value:
+    from .expressions import tuple_value
+
+    wrapped = [
+        Value(
+            "extobj",
+            (
+                fact.returns or "accelerate.prepared",
+                (place, index),
+                value if value.tag in ("obj", "extobj") else None,
+            ),
+            NO_TAINT,
+            None,
+            ("prepared", place, index),
+        )
+        for index, value in enumerate(args)
+    ]
+    return wrapped[0] if len(wrapped) == 1 else tuple_value(wrapped)

@@ -211,7 +211,7 @@ def call_builtin(
         from .expressions import tuple_value
 
         return tuple_value([fold(expression("//", args)), fold(expression("%", args))])
-    if name in ("any", "all") and isinstance(node, ast.Call) and isinstance(node.args[0], ast.GeneratorExp):
+    if name in ("any", "all") and args:
         _stops_early(frame, name, args[0], node)
     if name in ("any", "all", "sum", "min", "max"):
         return fold(expression(name, [items_now(frame, arg) for arg in args]))
@@ -232,10 +232,13 @@ def call_builtin(
     return expression(f"call:{name}", wholes(frame, [*args, *kwargs.values()]))
 
 
-def _stops_early(frame: Frame, name: str, made: Value, node: ast.Call) -> None:
+def _stops_early(frame: Frame, name: str, made: Value, node: ast.AST) -> None:
     """``any`` leaves the loop of a generator expression at the first true item, ``all`` at the first false one."""
+    given = node.args if isinstance(node, ast.Call) else []
+    if not given or not isinstance(given[0], ast.GeneratorExp):
+        return
     loop = frame.out[-1] if frame.out else None
-    place = frame.place(node.args[0])
+    place = frame.place(given[0])
     if not isinstance(loop, Loop) or loop.place != place or made.tag != "obj":
         return
     from .containers import REST, fields_of

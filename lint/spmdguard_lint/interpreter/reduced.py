@@ -6,7 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from ..traces.nodes import Event, Fallible, Op, every_node
+from ..facts.fact import Arg
+from ..traces.nodes import Event, Fallible, Op, Own, every_node
+from ..traces.own_data import joined_parts
 from ..values.value import Taint, Value, retaint, symbol, union
 from .expressions import text_of
 from .frame import Frame
@@ -20,6 +22,8 @@ _BY_WRAPPER = re.compile(
 _READS = frozenset({"call:item", "call:tolist", "int", "float", "bool"})
 _VERDICTS = frozenset({">", "<", ">=", "<=", "==", "!=", "not", "bool", "and", "or"})
 _DEPTH = 8
+_JOINS = re.compile("reduce|gather")
+_GIVEN = ("tensor", "input_tensor", "input", "obj", "object", "value")
 
 
 def read_too_soon(frame: Frame, op: str, tensor: Value, node: ast.AST) -> None:
@@ -49,6 +53,23 @@ def _is_part(value: Value, tensor: Value) -> bool:
     if value.tag == "expr" and value.data[0] == "getitem":
         value = value.data[1][0]
     return value.key == tensor.key
+
+
+def note_own(frame: Frame, op: Op, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
+    """Note which values an operation joins: each rank has its own of them (see ``traces.own_data``)."""
+    from .containers import frozen
+    from .facts_apply import argument_node
+
+    if op.implicit or op.kind != "collective" or not _JOINS.search(op.name):
+        return
+    given = [(value, Arg(index, "")) for index, value in enumerate(args[:2])]
+    given += [(kwargs[word], Arg(-1, word)) for word in _GIVEN if word in kwargs]
+    found: list[Own] = []
+    for value, which in given:
+        shown = argument_node(which, node) or node
+        for key, number in joined_parts(frozen(frame, value)):
+            found.append((key, number, frame.place(shown), text_of(shown)))
+    op.own = tuple(found)
 
 
 def own_norm(frame: Frame, fact: Fact, node: ast.AST | None) -> Value | None:

@@ -21,7 +21,18 @@ from .joined import is_joined
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
 from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
-from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round, raised_by, telling_jump
+from .own_data import own_data
+from .pointing import (
+    anchor,
+    call_name,
+    first_apart,
+    first_in,
+    first_jump,
+    first_op,
+    next_round,
+    raised_by,
+    telling_jump,
+)
 from .questions import is_followed
 from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation
 
@@ -39,9 +50,10 @@ class _Finder(Watcher):
     def __init__(self) -> None:
         self.candidates: dict[tuple[int, tuple[int, ...]], Candidate] = {}
         self.contexts: dict[Hashable, int] = {}
+        self.read: dict[Hashable, dict[Hashable, bool]] = {}
 
     def branch(self, node: Branch, then: int, orelse: int, k: Continuation, reader: Reader) -> None:
-        taints = variance(node.condition.taint)
+        taints = variance(node.condition.taint) or own_data(node, reader.enclosing, self.read)
         if not taints or "join" in k.regions:
             return
         self._add("branch", node, then, orelse, k, reader, taints)
@@ -81,10 +93,14 @@ def find_divergences(tree: Tree, verdicts: Verdicts | None = None) -> list[Diver
     world_only = _find(tree, verdicts, subgroups=False, known=set())
     found.extend(world_only)
     if _has_subgroups(tree):
-        known = {(d.condition_place, d.shape) for d in world_only}
+        unsure = {(d.condition_place, d.shape): d for d in world_only if d.certainty == "possible"}
+        known = {(d.condition_place, d.shape) for d in world_only} - unsure.keys()
         for divergence in _find(tree, verdicts, subgroups=True, known=known):
             divergence.subgroup = True
-            found.append(divergence)
+            weaker = unsure.get((divergence.condition_place, divergence.shape))
+            if weaker is None or divergence.certainty != "possible":
+                found = [one for one in found if one is not weaker]
+                found.append(divergence)
     return found
 
 
@@ -209,7 +225,8 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         place, text = target.place, getattr(target, "text", node.text)
         if precondition:
             taints = tuple(t._replace(certainty="possible") for t in taints)
-        skipped = ahead
+        ways = (candidate.then, candidate.orelse) if arm is node.then else (candidate.orelse, candidate.then)
+        skipped = first_apart(terms, *ways) or ahead
         if skipped is None:
             skipped = next_round(candidate.chain, quiet)
             if skipped is not None:

@@ -12,7 +12,7 @@ Invariant: nodes stand in execution order, and a subtree is never shared between
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Node:
 
 
 Tree = list[Node]
+Own = tuple[Hashable, bool, "Place", str]
 APART = frozenset({"thread", "exit", "worker"})  # regions that run at a moment of their own
 
 
@@ -45,7 +46,8 @@ class Op(Node):
     that the call hides the collective (a DDP forward, ``backward()``). ``begins`` says whether it only begins the
     operation (None: a variable decides), ``at_root`` whether the list is given that the root alone has, ``sizes`` how
     many objects are shared, or how many rows are expected from and sent to each rank, ``sent`` what a broadcast sends
-    or fills. ``tells`` says that what is given says whether this rank has caught an exception.
+    or fills. ``tells`` says that what is given says whether this rank has caught an exception. ``own`` holds what it
+    joins: the value's key, whether it is a number made into a tensor, and where it is given, in which words.
     """
 
     __slots__ = (
@@ -58,6 +60,7 @@ class Op(Node):
         "invariant",
         "kind",
         "name",
+        "own",
         "paths",
         "root",
         "sent",
@@ -92,6 +95,7 @@ class Op(Node):
         self.invariant: tuple[Value, ...] = ()
         self.paths: tuple[Value, ...] = ()
         self.sent: Value | None = None
+        self.own: tuple[Own, ...] = ()
         self.sizes: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
         self.tells = False

@@ -113,6 +113,13 @@ def first_in(terms: Terms, term: int) -> Op | None:
     return None
 
 
+def first_apart(terms: Terms, leaving: int, staying: int) -> Op | None:
+    """The first operation of those that stay, behind what both call alike."""
+    while terms.items[leaving][0] == "op" and terms.items[leaving][:2] == terms.items[staying][:2]:
+        leaving, staying = terms.items[leaving][2], terms.items[staying][2]
+    return first_in(terms, staying)
+
+
 def call_name(path: tuple[Node, ...]) -> str:
     """The name of the first followed call on a path."""
     return next((node.name for node in path if isinstance(node, Call)), "")

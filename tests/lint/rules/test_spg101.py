@@ -168,3 +168,45 @@ def test_known_miss_calls_that_are_not_resolved() -> None:
         """,
         *ONE_BRANCH,
     )
+
+
+def test_a_pair_of_rank_and_world_size() -> None:
+    """``rank, world_size = get_dist_info()``: one differs between ranks, the other does not."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        import torchtune.training
+        from mmengine.dist import get_dist_info
+
+        def by_size():
+            rank, world_size = get_dist_info()
+            if world_size > 1:
+                dist.barrier()
+
+        def by_rank():
+            rank, world_size = get_dist_info()
+            if rank == 0:
+                dist.barrier()  # SPG101
+
+        def the_other_way():
+            world_size, rank = torchtune.training.get_world_size_and_rank()
+            if world_size > 1:
+                dist.barrier()
+            if rank == 0:
+                dist.barrier()  # SPG101
+
+        def by_position(x):
+            if get_dist_info()[1] > 1:
+                dist.all_reduce(x)
+            if get_dist_info()[0] == 0:
+                dist.all_reduce(x)  # SPG101
+
+        def of_a_group(x, group):
+            rank, world_size = get_dist_info(group)
+            if world_size > 1:
+                dist.all_reduce(x, group=group)
+            if rank == 0:
+                dist.all_reduce(x, group=group)  # SPG101
+        """,
+        *ONE_BRANCH,
+    )

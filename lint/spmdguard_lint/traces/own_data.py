@@ -1,0 +1,184 @@
+"""What ranks join is each rank's own: who sums, averages or gathers a value expects the ranks to differ in it.
+
+A condition that reads such a value, before the ranks have joined it, decides on each rank for itself: ``if
+torch.isnan(loss): continue`` in front of ``dist.all_reduce(loss)``. Nothing else in the code need say that the value
+differs. Only what asks for contents counts; shapes, types and ``is None`` are as a rule the same everywhere. A value
+that ranks have joined before is another one, and one that a loop carries from round to round may have been joined at
+the end of the last round.
+
+Cost: one visit of the nodes that follow a condition, only where it reads contents, and its arms differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ..values.value import Place, Taint, Value, alternatives
+from .nodes import Op, Tree, every_node
+
+if TYPE_CHECKING:
+    from .nodes import Branch
+    from .terms import Continuation
+
+_HELD = frozenset({"sym", "expr", "ite"})
+# calls and operators through which a condition asks for what a tensor or a number holds, by their last names
+_COMPARED = frozenset({">", "<", ">=", "<=", "==", "!="})
+_LOGICAL = frozenset({"not", "and", "or", "bool", "logical_not", "logical_and", "logical_or"})
+_CHANGED = frozenset(
+    {
+        "+",
+        "-",
+        "*",
+        "/",
+        "//",
+        "neg",
+        "abs",
+        "sqrt",
+        "log",
+        "exp",
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "amax",
+        "amin",
+    }
+    | {
+        "norm",
+        "float",
+        "int",
+        "item",
+        "tolist",
+        "detach",
+        "clone",
+        "cpu",
+        "numpy",
+        "double",
+        "half",
+        "square",
+    }
+    | {"view", "reshape", "flatten", "squeeze", "getitem", "round", "pow", "**", "nan_to_num", "vector_norm"}
+)
+_ASKED = frozenset(
+    {
+        "isnan",
+        "isinf",
+        "isfinite",
+        "any",
+        "all",
+        "isclose",
+        "allclose",
+        "equal",
+        "eq",
+        "ne",
+        "gt",
+        "lt",
+        "ge",
+        "le",
+    }
+    | {"count_nonzero", "is_nonzero", "isposinf", "isneginf", "isreal"}
+)
+_READ = _COMPARED | _LOGICAL | _CHANGED | _ASKED
+# what keeps a value the number that it was
+_KEPT = frozenset(
+    {
+        "detach",
+        "clone",
+        "cpu",
+        "cuda",
+        "to",
+        "float",
+        "int",
+        "double",
+        "half",
+        "contiguous",
+        "item",
+        "squeeze",
+    }
+    | {"unsqueeze", "view", "reshape", "flatten", "neg", "numpy", "type_as", "to_local"}
+)
+_MAKING = frozenset(
+    {"tensor", "as_tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "array"}
+)
+
+
+def joined_parts(value: Value, *, number: bool = False) -> Iterator[tuple[Hashable, bool]]:
+    """Keys of the values that are joined where ``value`` is, with whether each is a number made into a tensor."""
+    if value.tag == "tuple":
+        for item in value.data:
+            yield from joined_parts(item, number=number)
+    elif value.tag in _HELD and not _is_joined_before(value):
+        yield value.key, number
+        label = value.data[0]
+        if number and value.tag == "sym" and isinstance(label, tuple) and label[0] == "contents":
+            yield from ((key, True) for _, key in label[-1])
+        name = _last_name(value)
+        if name in _KEPT or name in _MAKING or name == "/":
+            for part in value.data[1][:1]:
+                yield from joined_parts(part, number=number or name in _MAKING)
+
+
+def own_data(
+    node: Branch, around: list[tuple[Tree, Continuation]], known: dict[Hashable, dict[Hashable, bool]]
+) -> tuple[Taint, ...]:
+    """Why a condition that seems to be the same everywhere is not: it reads what its ranks go on to join."""
+    key = node.condition.key
+    if key not in known:
+        known[key] = dict(_read(node.condition, False))
+    read = known[key]
+    if not read:
+        return ()
+    for op in _ahead(node, around):
+        for part, number, place, text in op.own:
+            if part in read and (read[part] or number):
+                return (Taint("data", place, text, "likely"),)
+    return ()
+
+
+def _read(value: Value, asked: bool) -> Iterator[tuple[Hashable, bool]]:
+    """Keys of the values that a condition reads, with whether it asks for more than their truth."""
+    if value.tag not in _HELD or _is_joined_before(value):
+        return
+    yield value.key, asked
+    name = _last_name(value)
+    if name in _READ:
+        asked = asked or name not in _LOGICAL
+        for part in value.data[1]:
+            yield from _read(part, asked)
+
+
+def _last_name(value: Value) -> str:
+    """The last name of the operator of an expression."""
+    if value.tag != "expr":
+        return ""
+    name: str = value.data[0].removeprefix("call:").rpartition(".")[2]
+    return name
+
+
+def _is_joined_before(value: Value) -> bool:
+    """Whether a value may be what a call wrote, or what a loop carries from one round to the next."""
+    if value.tag == "ite":
+        return any(map(_is_joined_before, alternatives(value)))
+    label = value.data[0] if value.tag == "sym" else None
+    return isinstance(label, tuple) and bool(label) and (label[0] == "filled" or isinstance(label[0], Place))
+
+
+def _ahead(node: Branch, around: list[tuple[Tree, Continuation]]) -> Iterator[Op]:
+    """The operations in the arms of a branch, and behind it in the blocks around."""
+    for arm in (node.then, node.orelse):
+        yield from _operations(arm)
+    nodes = around[-1][0] if around else []
+    if node not in nodes:
+        return
+    yield from _operations(nodes[nodes.index(node) + 1 :])
+    for (inner, _), (outer, _) in pairwise(reversed(around)):
+        position = next((i for i, one in enumerate(outer) if any(t is inner for t in one.subtrees())), None)
+        if position is None:
+            return
+        yield from _operations(outer[position + 1 :])
+
+
+def _operations(nodes: Tree) -> Iterator[Op]:
+    return (inner for inner in every_node(nodes) if isinstance(inner, Op) and inner.own)
