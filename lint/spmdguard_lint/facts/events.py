@@ -23,6 +23,7 @@ EVENTS: dict[str, str] = {
     "local-rank": "rank within the host",
     "node-rank": "number of the host",
     "world-size": "number of ranks in the group",
+    "group-size": "number of ranks in a group that the call's name, or its argument, tells",
     "is-initialized": "whether a default group exists",
     "is-available": "whether this build can communicate",
     "pipeline-stage": "whether the rank holds a given pipeline stage",

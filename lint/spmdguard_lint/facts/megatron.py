@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .build import GROUP, GROUP_RANK, RANK, UNIFORM, WORLD_SIZE, agreed, exchanged, lifecycle
+from .build import GROUP, GROUP_RANK, RANK, UNIFORM, agreed, exchanged, lifecycle
 from .fact import Arg, Fact, TypeFacts
 
 _GROUP = Fact(result="uniform", returns=GROUP, event="own-group")
 _STAGE = Fact(result="varying", varying="group-rank", event="pipeline-stage")
+_SIZE = Fact(result="uniform", event="group-size")
 _SRC = Fact(result="varying", varying="group-rank", event="group-source")
 _G1 = Arg(1, "group")
 _SCHEDULE_TYPE = "megatron.core.pipeline_parallel.Schedule"
@@ -41,14 +42,14 @@ FUNCTIONS: dict[str, Fact] = {
     "megatron.core.parallel_state.get_expert_data_parallel_group": _GROUP,
     "megatron.core.parallel_state.get_expert_data_parallel_group_gloo": _GROUP,
     # sizes
-    "megatron.core.parallel_state.get_tensor_model_parallel_world_size": WORLD_SIZE,
-    "megatron.core.parallel_state.get_pipeline_model_parallel_world_size": WORLD_SIZE,
-    "megatron.core.parallel_state.get_virtual_pipeline_model_parallel_world_size": WORLD_SIZE,
-    "megatron.core.parallel_state.get_data_parallel_world_size": WORLD_SIZE,
-    "megatron.core.parallel_state.get_context_parallel_world_size": WORLD_SIZE,
-    "megatron.core.parallel_state.get_expert_model_parallel_world_size": WORLD_SIZE,
-    "megatron.core.parallel_state.get_expert_data_parallel_world_size": WORLD_SIZE,
-    "megatron.core.parallel_state.get_expert_tensor_parallel_world_size": WORLD_SIZE,
+    "megatron.core.parallel_state.get_tensor_model_parallel_world_size": _SIZE,
+    "megatron.core.parallel_state.get_pipeline_model_parallel_world_size": _SIZE,
+    "megatron.core.parallel_state.get_virtual_pipeline_model_parallel_world_size": _SIZE,
+    "megatron.core.parallel_state.get_data_parallel_world_size": _SIZE,
+    "megatron.core.parallel_state.get_context_parallel_world_size": _SIZE,
+    "megatron.core.parallel_state.get_expert_model_parallel_world_size": _SIZE,
+    "megatron.core.parallel_state.get_expert_data_parallel_world_size": _SIZE,
+    "megatron.core.parallel_state.get_expert_tensor_parallel_world_size": _SIZE,
     # identity
     "megatron.core.parallel_state.get_tensor_model_parallel_rank": GROUP_RANK,
     "megatron.core.parallel_state.get_pipeline_model_parallel_rank": GROUP_RANK,
@@ -72,7 +73,7 @@ FUNCTIONS: dict[str, Fact] = {
     "megatron.core.parallel_state.get_pipeline_model_parallel_next_rank": _SRC,
     "megatron.core.parallel_state.get_pipeline_model_parallel_prev_rank": _SRC,
     "megatron.core.utils.get_pg_rank": GROUP_RANK,
-    "megatron.core.utils.get_pg_size": WORLD_SIZE,
+    "megatron.core.utils.get_pg_size": _SIZE,
     "megatron.core.utils.get_pg_src_rank": _SRC,
     # checkpoints
     "megatron.core.dist_checkpointing.save": agreed(

@@ -18,6 +18,7 @@ from ..values.value import (
     choice,
     constant,
     expression,
+    external,
     is_const,
     retaint,
     symbol,
@@ -399,6 +400,8 @@ def result_of_fact(
         if group is None or is_default_group(group):
             return Value("world")
         return expression("group-size", (group,))
+    if fact.event == "group-size":
+        return expression("group-size", (external(name), *args))
     if fact.retypes is not None:
         return _retype(frame, fact, args, kwargs, node)
     if fact.result == "receiver":

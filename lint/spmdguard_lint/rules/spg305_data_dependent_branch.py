@@ -36,8 +36,8 @@ def mean_of_positives(model, loader):
 ## Known limits
 Nothing in the code proves that the values differ, only that nothing makes them equal; hence the certainty
 `likely`. A value that the ranks go on to sum or gather is taken to be each rank's own, unless a loop carries it from
-round to round: the last round may have joined it. A value that was reduced, gathered or broadcast is the same everywhere
-and gives no finding. Exits under such a condition are SPG102, a `raise` is SPG205.
+round to round: the last round may have joined it. A value that was reduced, gathered or broadcast is the same
+everywhere and gives no finding. Exits under such a condition are SPG102, a `raise` is SPG205.
 
 ## Fix safety
 No fix: what a rank without data contributes is the author's choice.

@@ -14,7 +14,7 @@ from ..values.evaluate import Valuation, rank_constants, rank_dependent, world_d
 from ..values.value import Value
 from .judged import Candidate, Verdicts
 from .nodes import Branch, Tree
-from .terms import Continuation, Reader, Terms
+from .terms import NEVER, Continuation, Reader, Terms
 
 WORLDS = ((2, 2), (3, 3), (4, 2))
 
@@ -80,6 +80,8 @@ def _raises(candidate: Candidate, quiet: Reader) -> bool:
 
 
 def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: Question) -> bool:
+    """Whether all ranks do alike; a world that an assertion rules out says nothing."""
+    reached = False
     for world, local, ranks in asked.worlds:
         for agreed in product((True, False), repeat=len(asked.shared)):
             common = tuple(zip(asked.shared, agreed, strict=True))
@@ -95,7 +97,8 @@ def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: Question) 
                     quiet.left -= before - reader.left
                     if len(seen) > 1:
                         return False
-    return True
+            reached = reached or seen != {NEVER}
+    return reached
 
 
 _LOGIC = ("and", "or", "not")

@@ -11,17 +11,19 @@ Cost: one visit of the nodes that follow a condition, only where it reads conten
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..values.value import Place, Taint, Value, alternatives
+from ..values.value import Place, Taint, Value, alternatives, parts_of
 from .nodes import Op, Tree, every_node
 
 if TYPE_CHECKING:
     from .nodes import Branch
     from .terms import Continuation
 
+_SEVERAL = re.compile("distributed|is_initialized|dist_avail|is_parallel|is_dist|world_size")
 _HELD = frozenset({"sym", "expr", "ite"})
 # calls and operators through which a condition asks for what a tensor or a number holds, by their last names
 _COMPARED = frozenset({">", "<", ">=", "<=", "==", "!="})
@@ -81,6 +83,8 @@ _ASKED = frozenset(
     | {"count_nonzero", "is_nonzero", "isposinf", "isneginf", "isreal"}
 )
 _READ = _COMPARED | _LOGICAL | _CHANGED | _ASKED
+# what says how large a tensor is
+_FORM = frozenset({"attr:shape", "size", "numel", "nelement", "dim", "attr:ndim", "shape"})
 # what keeps a value the number that it was
 _KEPT = frozenset(
     {
@@ -109,7 +113,7 @@ def joined_parts(value: Value, *, number: bool = False) -> Iterator[tuple[Hashab
     if value.tag == "tuple":
         for item in value.data:
             yield from joined_parts(item, number=number)
-    elif value.tag in _HELD and not _is_joined_before(value):
+    elif value.tag in _HELD and not any(map(_is_joined_before, alternatives(value))):
         yield value.key, number
         label = value.data[0]
         if number and value.tag == "sym" and isinstance(label, tuple) and label[0] == "contents":
@@ -128,7 +132,7 @@ def own_data(
     if key not in known:
         known[key] = dict(_read(node.condition, False))
     read = known[key]
-    if not read:
+    if not read or _is_alone(node.condition):
         return ()
     for op in _ahead(node, around):
         for part, number, place, text in op.own:
@@ -137,9 +141,24 @@ def own_data(
     return ()
 
 
+def _is_alone(condition: Value) -> bool:
+    """Whether a condition holds only where one process is alone: ``count == 0 and not is_parallel(group)``."""
+    if condition.tag != "expr" or condition.data[0] != "and":
+        return False
+    return any(
+        part.tag == "expr" and part.data[0] in ("not", "==", "<", "<=") and any(map(_is_size, parts_of(part)))
+        for part in condition.data[1]
+    )
+
+
+def _is_size(value: Value) -> bool:
+    """Whether a value says how many processes there are, or whether there are several."""
+    return value.tag == "expr" and (value.data[0] == "group-size" or bool(_SEVERAL.search(value.data[0])))
+
+
 def _read(value: Value, asked: bool) -> Iterator[tuple[Hashable, bool]]:
     """Keys of the values that a condition reads, with whether it asks for more than their truth."""
-    if value.tag not in _HELD or _is_joined_before(value):
+    if value.tag not in _HELD or any(_is_form(one) or _is_joined_before(one) for one in alternatives(value)):
         return
     yield value.key, asked
     name = _last_name(value)
@@ -147,6 +166,12 @@ def _read(value: Value, asked: bool) -> Iterator[tuple[Hashable, bool]]:
         asked = asked or name not in _LOGICAL
         for part in value.data[1]:
             yield from _read(part, asked)
+
+
+def _is_form(value: Value) -> bool:
+    """Whether a value says how large a tensor is."""
+    name = _last_name(value)
+    return name in _FORM or (name == "getitem" and _last_name(value.data[1][0]) in _FORM)
 
 
 def _last_name(value: Value) -> str:
@@ -158,9 +183,7 @@ def _last_name(value: Value) -> str:
 
 
 def _is_joined_before(value: Value) -> bool:
-    """Whether a value may be what a call wrote, or what a loop carries from one round to the next."""
-    if value.tag == "ite":
-        return any(map(_is_joined_before, alternatives(value)))
+    """Whether a value is what a call wrote, or what a loop carries from one round to the next."""
     label = value.data[0] if value.tag == "sym" else None
     return isinstance(label, tuple) and bool(label) and (label[0] == "filled" or isinstance(label[0], Place))
 

@@ -41,6 +41,12 @@ def test_exits_on_what_is_summed_behind_them() -> None:
             dist.all_reduce(both)
             return both[0] / both[1]
 
+        def lengths(items):
+            number = len(items)
+            if number == 0:
+                return  # SPG102
+            dist.all_reduce(torch.tensor(number))
+
         def counts_by_truth(correct):
             if not correct:
                 return 0  # SPG102
@@ -113,6 +119,7 @@ def test_conditions_that_are_the_same_everywhere() -> None:
         """
         import torch
         import torch.distributed as dist
+        from helpers import is_parallel
 
         def by_form(x, flag):
             if x is None or x.numel() == 0 or x.dtype == torch.int64 or not x.is_cuda or x.dim() == 0:
@@ -160,6 +167,22 @@ def test_conditions_that_are_the_same_everywhere() -> None:
             if x.item() > 0:
                 return
             dist.all_reduce(x)
+
+        def by_size(x):
+            size = x.shape[0]
+            if size == 0:
+                return
+            sizes = torch.tensor([size])
+            dist.all_reduce(sizes)
+
+        def alone(items, group):
+            size = len(items)
+            if size == 0 and not is_parallel(group):
+                raise ValueError("empty")
+            if size == 0 and dist.get_world_size(group) == 1:
+                return
+            sizes = torch.tensor([size])
+            dist.all_reduce(sizes, group=group)
 
         def told(x):
             if x.item() > 0:

@@ -293,3 +293,48 @@ def test_items_that_some_ranks_do_not_find() -> None:
         """,
         "SPG102",
     )
+
+
+def test_a_world_that_an_assertion_rules_out_says_nothing() -> None:
+    """Sizes of model-parallel groups are not the world's, and what no rank can reach is the same for none."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from megatron.core import mpu
+
+        def root_of():
+            total = mpu.get_tensor_model_parallel_world_size() * mpu.get_data_parallel_world_size()
+            assert total == dist.get_world_size()
+            return 0
+
+        def shared(x, group):
+            root = root_of()
+            if dist.get_rank(group) == 0:
+                return  # SPG102
+            dist.all_reduce(x, group=group)
+
+        def impossible(x, group):
+            size = dist.get_world_size()
+            assert size * size == size
+            if dist.get_rank(group) == 0:
+                return  # SPG102
+            dist.all_reduce(x, group=group)
+
+        def both(x):
+            if mpu.get_tensor_model_parallel_world_size() > 1:
+                dist.barrier()
+            dist.all_reduce(x)
+
+        def two_halves(x):
+            if dist.get_rank() == 0:
+                if mpu.get_tensor_model_parallel_world_size() > 1:
+                    dist.barrier()
+                return
+            if mpu.get_tensor_model_parallel_world_size() > 1:
+                dist.barrier()
+        """,
+        "SPG101",
+        "SPG102",
+        "SPG103",
+        "SPG104",
+    )
