@@ -18,7 +18,7 @@ from .model import CERTAINTY_ORDER, Finding, Location, Site
 from .source.parsing import CannotParse
 from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
-from .traces.nodes import Branch, Call, Loop, Tree, Try, Yielded
+from .traces.nodes import Branch, Call, Loop, Op, Tree, Try, Yielded, every_node
 from .traces.paths import forget_conditions
 from .values.value import Place, keys_of_a_run
 
@@ -71,6 +71,26 @@ class Analysis:
     def entry_roots(self) -> list[Root]:
         """Roots that no other root calls: the places where whole runs are seen."""
         return [r for r in self.roots if r.function is None or id(r.function) not in self.followed]
+
+    @cached_property
+    def unseen_roots(self) -> list[Root]:
+        """Roots with operations that no whole run comes to: what callers give leads another way, or is not known."""
+        seen: set[Place] = set()
+        for root in self.entry_roots():
+            seen |= _operations(root)
+        found: list[Root] = []
+        for places, root in sorted(
+            ((_operations(root), root) for root in self.roots), key=lambda each: -len(each[0])
+        ):
+            if not places <= seen:
+                seen |= places
+                found.append(root)
+        return found
+
+
+def _operations(root: Root) -> set[Place]:
+    """Where the operations of a tree stand."""
+    return {node.place for node in every_node(root.tree, apart=True) if isinstance(node, Op)}
 
 
 def analyse(project: Project, config: Any = None, progress: Any = None) -> list[Finding]:

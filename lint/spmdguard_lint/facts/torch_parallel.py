@@ -129,7 +129,10 @@ TYPES: dict[str, TypeFacts] = {
             "from_local": Fact(returns=DTENSOR),
             "item": agreed("DTensor.item", certainty="likely"),
         },
-        attributes={"placements": Fact(result="uniform"), "device_mesh": Fact(result="uniform")},
+        attributes={
+            "placements": Fact(result="uniform"),
+            "device_mesh": Fact(result="uniform", returns="torch.distributed.DeviceMesh"),
+        },
         sharded=True,
     ),
     "torch.distributed.algorithms.join.Join": TypeFacts(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 GROUP = "the default process group"
 GROUP_TYPE = "torch.distributed.ProcessGroup"
+_ASKED_FOR = frozenset({GROUP_TYPE, "torch.distributed.DeviceMesh"})
 
 
 def argument_node(which: Arg, node: ast.AST | None) -> ast.expr | None:
@@ -454,7 +455,7 @@ def _typed(
 ) -> Value:
     payload = args[0] if args else None
     origin: tuple[object, ...] = (name, place, index)
-    if type_name == GROUP_TYPE and fact.kind != "lifecycle":  # asked for twice, it is the same group
+    if type_name in _ASKED_FOR and fact.kind != "lifecycle":  # asked for twice, it is the same
         origin = (name, None if receiver is None else receiver.key, *(a.key for a in args), index)
     if fact.result == "uniform" or fact.kind == "lifecycle":
         taint = NO_TAINT

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..names.scopes import imported_names
 from ..traces.nodes import Branch, Jump, Tree
 from ..values.evaluate import rank_dependent
 from ..values.value import NONE, Value, is_const, negate, retaint, symbol
@@ -17,6 +18,7 @@ from .entries import even_out
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
 from .lazily import evaluate_lazily
+from .lookup import symbol_value
 from .partly import note_partly_bound, note_partly_set
 from .state import State, join
 
@@ -327,10 +329,18 @@ def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -
 
 
 def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
-    """Imports are resolved by name when used; a local variable of the same name is dropped."""
-    if frame.state is not None:
-        for alias in node.names:
-            frame.state.variables.pop(alias.asname or alias.name.split(".")[0], None)
+    """Imports are resolved by name when used, but for names that the function binds in another way, too."""
+    if frame.state is None:
+        return
+    module = frame.module
+    rebound = frame.function.scope.rebound if frame.function is not None else frozenset[str]()
+    for name, meaning in imported_names(node, module.name, module.is_package):
+        if name in rebound:
+            frame.state.variables[name] = symbol_value(
+                frame, frame.machine.project.resolve_import(module, meaning), meaning
+            )
+        else:
+            frame.state.variables.pop(name, None)
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[[Frame, Any], None]] = {

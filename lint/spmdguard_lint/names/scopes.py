@@ -30,13 +30,17 @@ class TextMarkers:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a function's body binds. ``imports`` maps a local name to the dotted name it is bound to."""
+    """What a function's body binds.
+
+    ``imports`` maps a local name to the dotted name it is bound to; ``rebound`` are those bound in another way, too.
+    """
 
     local_names: frozenset[str]
     global_names: frozenset[str]
     nonlocal_names: frozenset[str]
     imports: dict[str, str]
     has_yield: bool
+    rebound: frozenset[str] = frozenset()
 
 
 class _Scan:
@@ -49,6 +53,7 @@ class _Scan:
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.imports: dict[str, str] = {}
+        self.rebound: set[str] = set()
 
     def statement(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
@@ -64,8 +69,8 @@ class _Scan:
             self.bound.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for name, meaning in imported_names(node, self.module_name, self.is_package):
-                self.bound.add(name)
-                self.imports.setdefault(name, meaning)
+                if self.imports.setdefault(name, meaning) != meaning:
+                    self.rebound.add(name)
         elif isinstance(node, ast.ExceptHandler):
             if node.name:
                 self.bound.add(node.name)
@@ -100,11 +105,12 @@ def scan_scope(node: ScopeNode, module_name: str, is_package: bool, markers: Tex
                 has_yield = True
     outer = scan.globals | scan.nonlocals
     return Scope(
-        frozenset(scan.bound - outer),
+        frozenset((scan.bound | scan.imports.keys()) - outer),
         frozenset(scan.globals),
         frozenset(scan.nonlocals),
         scan.imports,
         has_yield,
+        frozenset(scan.rebound | (scan.bound & scan.imports.keys())),
     )
 
 

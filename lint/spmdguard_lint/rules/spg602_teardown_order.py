@@ -62,7 +62,7 @@ RULE = rule(code="SPG602", name="teardown-order", severity="error", status="stab
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report operations of the default group that follow its destruction."""
-    for root in reading(analysis):
+    for root in (*reading(analysis), *analysis.unseen_roots):
         if "destroy_process_group" in root.contents.ops:
             walk = _AfterDestroy()
             walk.run(root.tree, _State())

@@ -338,3 +338,78 @@ def test_a_world_that_an_assertion_rules_out_says_nothing() -> None:
         "SPG103",
         "SPG104",
     )
+
+
+def test_groups_of_a_mesh_that_is_asked_for_twice() -> None:
+    """The mesh of a DTensor is the same each time, and so are its groups: their ranks part among themselves."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.distributed.tensor import DTensor
+
+        def check(weight: DTensor, flags):
+            for index, _ in enumerate(weight.placements):
+                if dist.get_rank(weight.device_mesh.get_group(index)) == 0:
+                    return  # SPG102
+                dist.all_reduce(flags, group=weight.device_mesh.get_group(index))
+
+        def by_name(flags, device_mesh):
+            if dist.get_rank(device_mesh.get_group("dp")) == 0:
+                return  # SPG102
+            dist.all_reduce(flags, group=device_mesh.get_group("dp"))
+
+        def by_another_one(flags, device_mesh):
+            if dist.get_rank(device_mesh.get_group("tp")) == 0:
+                return
+            dist.all_reduce(flags, group=device_mesh.get_group("dp"))
+        """,
+        "SPG102",
+    )
+
+
+def test_packages_that_a_function_does_without() -> None:
+    """``except ImportError: Package = None`` inside a function: both are possible, and ranks agree on it."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def with_it(x):
+            try:
+                from fast import Tensor
+            except ImportError:
+                Tensor = None
+            if Tensor is not None and isinstance(x, Tensor):
+                if dist.get_rank() == 0:
+                    return  # SPG102
+                dist.broadcast(x, src=0)
+
+        def without_it(x):
+            try:
+                import fast
+            except ImportError:
+                fast = None
+            if fast is None:
+                if dist.get_rank() == 0:
+                    return  # SPG102
+                dist.broadcast(x, src=0)
+
+        def of_two(x):
+            try:
+                from fast.distributed import all_reduce
+            except ImportError:
+                from torch.distributed import all_reduce
+            if dist.get_rank() == 0:
+                return  # SPG102
+            all_reduce(x)
+
+        def all_alike(x):
+            try:
+                import fast
+            except ImportError:
+                fast = None
+            if fast is None:
+                return
+            dist.broadcast(x, src=0)
+        """,
+        "SPG102",
+    )

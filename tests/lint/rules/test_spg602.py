@@ -231,3 +231,45 @@ def test_miss_item_of_a_list_of_groups() -> None:
         """,
         "SPG602",
     )
+
+
+def test_functions_that_no_whole_run_comes_through() -> None:
+    """Callers whose arguments lead past it, and unknown code that is handed it: the function is read on its own."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from elsewhere import apply
+
+        def compare(states):
+            dist.destroy_process_group()
+            dist.broadcast_object_list(states, src=0)  # SPG602
+
+        def validate(metadata, states=None):
+            if states is not None:
+                compare(states)
+
+        def load(metadata):
+            validate(metadata)
+
+        def collect(values, several):
+            if several:
+                dist.destroy_process_group()
+                dist.all_gather_object([None], values)  # SPG602
+            return values
+
+        def save(values):
+            return collect(values, False)
+
+        def last(value):
+            dist.all_reduce(value)
+            dist.destroy_process_group()
+
+        def close(value=None):
+            if value is not None:
+                last(value)
+
+        def end():
+            close()
+        """,
+        "SPG602",
+    )
