@@ -329,7 +329,7 @@ def _match_cases(frame: Frame, node: ast.Match, subject: Value, position: int) -
 
 
 def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
-    """Imports are resolved by name when used, but for names that the function binds in another way, too."""
+    """Imports are resolved by name when used, but for names that the function assigns, too."""
     if frame.state is None:
         return
     module = frame.module

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..traces.catching import is_caught
 from ..traces.nodes import Branch, Fallible, Handler, Tree, Try
-from ..values.value import Taint, Value, symbol, union
+from ..values.value import NO_TAINT, Taint, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch
 from .state import State, join
@@ -47,10 +47,8 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     raised = _raised_state(watch, body_state, place) if node.handlers else None
     _returns_unless_raised(frame, num_returns, watch, place)
     handlers: list[Handler] = []
-    condition = symbol(
-        ("raised", place),
-        frozenset({Taint("exception", place, "an exception in the try body", _certainty(node, body))}),
-    )
+    why = frozenset({Taint("exception", place, "an exception in the try body", _certainty(node, body))})
+    condition = symbol(("raised", place), NO_TAINT if _asks_for_package(node) else why)
     for clause in node.handlers:
         assert raised is not None
         names = handler_names(clause.type)
@@ -122,6 +120,13 @@ def _certainty(node: Any, body: Tree) -> str:
     if any(name in _ONE_RANK for name in names) or _varies(body):
         return "likely"
     return "possible"
+
+
+def _asks_for_package(node: Any) -> bool:
+    """Whether a try statement only imports, and does without what is not installed: the same on every rank."""
+    names = [name for clause in node.handlers for name in handler_names(clause.type) or ("",)]
+    imports = all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in node.body)
+    return imports and all(name in ("ImportError", "ModuleNotFoundError") for name in names)
 
 
 def _varies(body: Tree) -> bool:

@@ -32,7 +32,7 @@ class TextMarkers:
 class Scope:
     """What a function's body binds.
 
-    ``imports`` maps a local name to the dotted name it is bound to; ``rebound`` are those bound in another way, too.
+    ``imports`` maps a local name to the dotted name it is bound to; ``rebound`` are those that it assigns, too.
     """
 
     local_names: frozenset[str]
@@ -53,7 +53,6 @@ class _Scan:
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.imports: dict[str, str] = {}
-        self.rebound: set[str] = set()
 
     def statement(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
@@ -69,8 +68,7 @@ class _Scan:
             self.bound.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for name, meaning in imported_names(node, self.module_name, self.is_package):
-                if self.imports.setdefault(name, meaning) != meaning:
-                    self.rebound.add(name)
+                self.imports.setdefault(name, meaning)
         elif isinstance(node, ast.ExceptHandler):
             if node.name:
                 self.bound.add(node.name)
@@ -110,7 +108,7 @@ def scan_scope(node: ScopeNode, module_name: str, is_package: bool, markers: Tex
         frozenset(scan.nonlocals),
         scan.imports,
         has_yield,
-        frozenset(scan.rebound | (scan.bound & scan.imports.keys())),
+        frozenset(scan.bound & scan.imports.keys()),
     )
 
 

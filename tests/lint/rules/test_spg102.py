@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
+from spmdguard_lint.config import Config
+from spmdguard_lint.engine import StandardInput, lint
+
 from tests.lint.rules.marked import agree
 
 EXITS = ("SPG101", "SPG102", "SPG103", "SPG104", "SPG205")
@@ -393,15 +398,6 @@ def test_packages_that_a_function_does_without() -> None:
                     return  # SPG102
                 dist.broadcast(x, src=0)
 
-        def of_two(x):
-            try:
-                from fast.distributed import all_reduce
-            except ImportError:
-                from torch.distributed import all_reduce
-            if dist.get_rank() == 0:
-                return  # SPG102
-            all_reduce(x)
-
         def all_alike(x):
             try:
                 import fast
@@ -411,5 +407,26 @@ def test_packages_that_a_function_does_without() -> None:
                 return
             dist.broadcast(x, src=0)
         """,
+        "SPG101",
         "SPG102",
+        "SPG202",
     )
+
+
+def test_what_is_installed_is_the_same_everywhere() -> None:
+    """A package that is missing is missing on every rank: not even a possible reason to part."""
+    source = """
+        import torch.distributed as dist
+
+        def without_it(x):
+            try:
+                import fast
+            except ImportError:
+                fast = None
+            if fast is None:
+                return
+            dist.broadcast(x, src=0)
+        """
+    config = Config(select=("SPG101", "SPG102", "SPG202"), min_certainty="possible")
+    content = textwrap.dedent(source).encode()
+    assert list(lint([], config, stdin=StandardInput(content, "snippet.py")).findings) == []
