@@ -3,7 +3,9 @@
 python -m tests.benchmarks.mutation.run PACKAGE_FOLDER... [--functions 30] [--seed 1] [--list]
 
 A mutant is found when the linter says something about the mutated function (at a line of it, or in a
-trail through it) that it does not say of the file as it was. Mutants that do not parse are an error.
+trail through it) that it does not say of the file as it was: more reports of a code than before, or a report
+in other words that touches the injected lines (where the file's own finding of that code gave way to it).
+Mutants that do not parse are an error.
 """
 
 from __future__ import annotations
@@ -55,13 +57,21 @@ def findings(text: str, filename: str) -> list[Any]:
     return list(lint((), Config(), stdin=StandardInput(text.encode(), filename)).findings)
 
 
-def about(reports: Sequence[Any], first: int, last: int) -> Counter[str]:
-    """Codes of the reports that touch lines ``first`` to ``last``, on the line or in a trail."""
-    codes: Counter[str] = Counter()
+def about(reports: Sequence[Any], first: int, last: int) -> Counter[tuple[str, str]]:
+    """Codes and messages of the reports that touch lines ``first`` to ``last``, on the line or in a trail."""
+    said: Counter[tuple[str, str]] = Counter()
     for report in reports:
         rows = [report.site.start.row, *(step.site.start.row for step in report.trail)]
         if any(first <= row <= last for row in rows):
-            codes[report.code] += 1
+            said[report.code, report.message] += 1
+    return said
+
+
+def by_code(said: Counter[tuple[str, str]]) -> Counter[str]:
+    """How many reports there are of each code."""
+    codes: Counter[str] = Counter()
+    for (code, _message), number in said.items():
+        codes[code] += number
     return codes
 
 
@@ -77,8 +87,10 @@ def judge(target: Target) -> list[Result]:
             continue
         ast.parse(mutant.text)
         now = findings(mutant.text, target.path.name)
-        new = about(now, target.function_start, target.function_end + mutant.grown) - base
-        results.append(Result(target, mutant.kind, tuple(sorted(new))))
+        here = about(now, target.function_start, target.function_end + mutant.grown)
+        more = by_code(here) - by_code(base)
+        touching = about(now, mutant.first, mutant.last) - base
+        results.append(Result(target, mutant.kind, tuple(sorted(more.keys() | by_code(touching).keys()))))
     return results
 
 
