@@ -11,6 +11,7 @@ from .expressions import evaluate
 from .flags import set_flag, set_variable
 from .frame import Frame
 from .inflight import used
+from .lengths import part_of_share
 from .state import CELL
 from .widths import width
 
@@ -145,7 +146,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Value) -> None:
 
 
 def _part(frame: Frame, value: Value, position: int, target: ast.AST) -> Value:
-    if value.tag == "ite" and value.size < 20:
+    if value.tag == "ite" and (value.size < 20 or all(arm.tag == "tuple" for arm in value.data[1:])):
         condition, then, orelse = value.data
         return choice(condition, _part(frame, then, position, target), _part(frame, orelse, position, target))
     if value.tag == "tuple" and position < len(value.data):
@@ -158,7 +159,7 @@ def _part(frame: Frame, value: Value, position: int, target: ast.AST) -> Value:
     if value.tag == "extobj":
         return symbol(("part", value.key, position), value.taint)
     index = constant(position)
-    return width(expression("getitem", (value, index)), value, index)
+    return part_of_share(width(expression("getitem", (value, index)), value, index), value, index)
 
 
 def augmented(frame: Frame, node: ast.AugAssign) -> None:

@@ -25,6 +25,7 @@ from ..values.value import (
 )
 from .contents import touch
 from .frame import Frame
+from .lengths import part_of_share
 from .protocols import special
 from .restored import restored
 from .selection import distinct, is_mask, picked, picks, placed
@@ -196,7 +197,7 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
         return picked(frame, item, index, node)
     if is_const(index) and receiver.tag == "expr" and receiver.trip and picks(receiver.data[0][5:], 1):
         return retaint(item, item.taint, receiver.trip)  # the indices along one dimension
-    return restored(width(item, receiver, index), receiver, index)
+    return restored(width(part_of_share(item, receiver, index), receiver, index), receiver, index)
 
 
 def container_item(frame: Frame, receiver: Value, index: Value) -> Value:

@@ -25,6 +25,7 @@ from ..values.value import (
     told,
     union,
 )
+from .agreed import carry
 from .contents import whole, with_length
 from .expressions import text_of
 from .facts_values import (
@@ -246,7 +247,10 @@ def _write_buffers(
         if value is not None:
             read_too_soon(frame, fact.op or "", value, node)
             told_by = _root_of(fact, args, kwargs)
-            overwrite(frame, value, argument_node(which, node), NO_TAINT, node, told_by)
+            written = overwrite(frame, value, argument_node(which, node), NO_TAINT, node, told_by)
+            group = argument(fact.group, args, kwargs)
+            if fact.kind == "collective" and (group is None or is_default_group(group)):
+                carry(frame, written, [*args, *kwargs.values()])
     for which in fact.outputs:
         value = argument(which, args, kwargs)
         if value is not None:
@@ -275,10 +279,10 @@ def overwrite(
     taint: frozenset[Taint],
     node: ast.AST,
     told_by: int | None = None,
-) -> None:
+) -> Value:
     """A call wrote into an argument: its contents have the taint given, whatever they had before.
 
-    ``told_by``: they are those of this rank.
+    Gives the contents. ``told_by``: they are those of this rank.
     """
     from .assignment import assign
 
@@ -293,9 +297,9 @@ def overwrite(
         if value.taint:
             clean = Value("obj", value.data, taint, value.trip)
             state.replace_everywhere(value, clean)
-        return
+        return contents
     if value.tag in ("const", "ext", "func", "class", "module", "extobj"):
-        return
+        return value
     fresh = symbol(("filled", frame.place(node), text_of(node, 30)), taint, value.trip)
     if value.tag == "ite":
         fresh = _overwrite_either(frame, value, fresh)
@@ -304,6 +308,7 @@ def overwrite(
         assign(frame, target, fresh)
     elif isinstance(target, ast.Subscript):
         assign(frame, target, fresh, weak=False)
+    return fresh
 
 
 def _overwrite_either(frame: Frame, value: Value, fresh: Value) -> Value:

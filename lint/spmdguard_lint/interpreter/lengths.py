@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values.value import NO_TAINT, Taints, Value, doubted, union
+from ..values.value import NO_TAINT, Taints, Value, doubted, is_const, retaint, union
 
 _AS_LONG = frozenset(
     {
@@ -44,3 +44,9 @@ def trip_taint(value: Value) -> Taints:
     return frozenset(
         t for t in value.taint if t.kind in ("rank", "group-rank", "time", "random", "filesystem")
     )
+
+
+def part_of_share(part: Value, made: Value, index: Value) -> Value:
+    """One of several things that a call gives: as long on every rank where what the call makes is (two loaders)."""
+    call = is_const(index) and made.tag == "expr" and str(made.data[0]).startswith("call:")
+    return retaint(part, part.taint, NO_TAINT) if call and made.trip is not None and not made.trip else part

@@ -10,6 +10,7 @@ from ..names.scopes import imported_names
 from ..traces.nodes import Branch, Jump, Tree
 from ..values.evaluate import rank_dependent
 from ..values.value import NONE, Value, is_const, negate, retaint, symbol
+from .agreed import note_agreed
 from .assignment import assign, augmented
 from .caches import fills
 from .comparisons import existence
@@ -64,6 +65,7 @@ def run_arm(
     frame.state = state
     mark = len(frame.path)
     frame.path.append((condition, holds))
+    note_agreed(frame, condition, holds)
     with frame.collecting() as nodes:
         body()
     del frame.path[mark:]
