@@ -87,7 +87,7 @@ class _Reading:
             if not is_const(one) or one.data[0] != 1 or count.tag not in ("sym", "expr"):
                 continue
             sets = (made for made in map(_container_of, self.parts(count)) if made and made[0] == "set")
-            if any(sets) or (count.tag == "expr" and any(p.data[0] == "set" for p in count.data[1])):
+            if any(sets) or (count.tag == "expr" and any(p.tag == "expr" and p.data[0] == "set" for p in count.data[1])):
                 return self._shared(count)
         return _NOTHING
 

@@ -3,7 +3,8 @@
 
 ## What it does
 Finds checkpoints that every rank writes a part of, under a name that each rank makes for itself: from its own loss, its
-clock, a random number, or its rank.
+clock, a random number, or its rank. Also parts of a result that ranks write into a temporary folder which each of them
+has made (`tempfile.mkdtemp`), and of which one rank then reads those of the others.
 
 ## Why is this bad
 The parts belong in one folder. Ranks whose clocks stand on two sides of a second, or whose losses round differently,
@@ -41,7 +42,7 @@ def save(model, config, out):
 ## Known limits
 Nothing in the code proves that the names differ in a run; hence the certainty `likely`. Of files that ranks
 write on their own those are judged whose name holds the rank, in a folder that is named by the clock or at
-random. Saves in which the library shares the path of rank 0 (Lightning, Composer) are left alone. So are
+random, or that is a temporary folder from which parts are read by another name than this rank's. Saves in which the library shares the path of rank 0 (Lightning, Composer) are left alone. So are
 `output_dir` and the like in a trainer's arguments.
 
 ## Fix safety
@@ -117,11 +118,13 @@ def _each_its_own(root: Root) -> Iterator[Finding]:
     """Files that every rank writes under its rank, in a folder named by its clock or at random: one for each."""
     done: set[Place] = set()
     for access in root.accesses:
-        told = _folder_varies(access)
+        told = tuple(t for t in _folder_varies(access) if t.kind != "filesystem" or _collected(root, t))
         if told and told[0].place not in done:
             source = told[0]
             done.add(source.place)
             named = f"each rank names a folder by its own `{source.text}`"
+            if source.kind == "filesystem":
+                named = f"each rank makes a folder of its own by `{source.text}`"
             message = f"{named}, and `{access.node.text}` puts its part there"
             yield finding_at(
                 RULE,
@@ -155,7 +158,19 @@ def _split_folder(value: Value) -> tuple[Taint, ...]:
     for part in before:
         if any(taint.kind in ("rank", "group-rank") for taint in part.taint):
             return ()
-        told = tuple(t for t in variance(part.taint) if t.kind in ("time", "random"))
+        told = tuple(t for t in _telling(part) if t.kind in ("time", "random", "filesystem"))
         if told:
             return told
     return ()
+
+
+def _collected(root: Root, made: Taint) -> bool:
+    """Whether somebody reads parts from a folder that each rank has made, under other names than its own."""
+    for access in root.accesses:
+        if access.kind in ("read", "open", "list") and not appends(access.node):
+            for value in access.values:
+                before, name = folders(value)
+                in_folder = any(made in part.taint for part in (before or name))
+                if in_folder and not any(t.kind == "rank" for part in name for t in part.taint):
+                    return True
+    return False

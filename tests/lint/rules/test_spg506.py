@@ -205,3 +205,94 @@ def test_known_limits() -> None:
         """,
         "SPG506",
     )
+
+
+def test_parts_in_temporary_folders() -> None:
+    """Each rank makes a temporary folder, writes its part there, and one rank reads the parts of all."""
+    assert agree(
+        """
+        import os
+        import pickle
+        import tempfile
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def collect(part, folder=None):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            if folder is None:
+                folder = tempfile.mkdtemp(prefix="eval")  # SPG506
+            with open(os.path.join(folder, f"part_{rank}.pkl"), "wb") as out:
+                pickle.dump(part, out)
+            dist.barrier()
+            if rank != 0:
+                return None
+            return [torch.load(os.path.join(folder, f"part_{other}.pkl")) for other in range(world)]
+
+        def by_context(part):
+            rank = dist.get_rank()
+            with tempfile.TemporaryDirectory() as folder:  # SPG506
+                torch.save(part, Path(folder) / f"{rank}.pt")
+                dist.barrier()
+                if rank == 0:
+                    for other in range(dist.get_world_size()):
+                        print(torch.load(Path(folder) / f"{other}.pt"))
+                dist.barrier()
+
+        class Collector:
+            def __init__(self):
+                self.folder = tempfile.mkdtemp()  # SPG506
+
+            def put(self, part):
+                torch.save(part, f"{self.folder}/part{dist.get_rank()}.pt")
+                dist.barrier()
+
+            def get(self):
+                return [torch.load(f"{self.folder}/{name}") for name in os.listdir(self.folder)]
+
+        def evaluate(part):
+            collector = Collector()
+            collector.put(part)
+            if dist.get_rank() == 0:
+                print(collector.get())
+        """,
+        "SPG506",
+    )
+
+
+def test_temporary_folders_that_are_right() -> None:
+    """A folder that rank 0 has made for all, one for this rank's own use, one that was given."""
+    assert agree(
+        """
+        import os
+        import tempfile
+
+        import torch
+        import torch.distributed as dist
+
+        def chosen(part):
+            rank = dist.get_rank()
+            box = [tempfile.mkdtemp() if rank == 0 else None]
+            dist.broadcast_object_list(box, src=0)
+            torch.save(part, os.path.join(box[0], f"{rank}.pt"))
+            dist.barrier()
+            if rank == 0:
+                return [torch.load(os.path.join(box[0], f"{other}.pt")) for other in range(dist.get_world_size())]
+
+        def scratch(part):
+            rank = dist.get_rank()
+            folder = tempfile.mkdtemp()
+            torch.save(part, os.path.join(folder, f"{rank}.pt"))
+            dist.barrier()
+            return torch.load(os.path.join(folder, f"{rank}.pt"))
+
+        def given(part, folder):
+            rank = dist.get_rank()
+            torch.save(part, os.path.join(folder, f"{rank}.pt"))
+            dist.barrier()
+            if rank == 0:
+                return [torch.load(os.path.join(folder, f"{other}.pt")) for other in range(dist.get_world_size())]
+        """,
+        "SPG506",
+    )
