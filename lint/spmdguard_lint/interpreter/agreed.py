@@ -86,8 +86,7 @@ class _Reading:
         for count, one in (operands, operands[::-1]):
             if not is_const(one) or one.data[0] != 1 or count.tag not in ("sym", "expr"):
                 continue
-            sets = (made for made in map(_container_of, self.parts(count)) if made and made[0] == "set")
-            if any(sets) or (count.tag == "expr" and any(p.tag == "expr" and p.data[0] == "set" for p in count.data[1])):
+            if any(map(_is_set, self.parts(count))):
                 return self._shared(count)
         return _NOTHING
 
@@ -115,6 +114,13 @@ class _Reading:
                 stack.extend(current.data[1])
             elif current.tag in ("ite", "tuple"):
                 stack.extend(current.data)
+
+
+def _is_set(value: Value) -> bool:
+    container = _container_of(value)
+    return (value.tag == "expr" and value.data[0] == "set") or (
+        container is not None and container[0] == "set"
+    )
 
 
 def _container_of(value: Value) -> tuple[Hashable, ...] | None:

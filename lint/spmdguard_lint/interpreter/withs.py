@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any
 from ..facts import lookup as facts
 from ..traces.catching import catches
 from ..traces.nodes import Branch, Call, Handler, Jump, Node, Op, Region, Try, Yielded
-from ..values.value import NONE, TRUE, Taints, Value, is_const, is_split, negate, symbol, union
+from ..values.value import (
+    NO_TAINT,
+    NONE,
+    TRUE,
+    Taint,
+    Taints,
+    Value,
+    is_const,
+    is_split,
+    negate,
+    symbol,
+    union,
+)
 from .assignment import assign
 from .comparisons import simplify_condition
 from .exits import Exits
@@ -267,7 +279,9 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
     name, fact, _receiver, args = manager.data
     place = frame.place(node)
     text = text_of(node)
-    entered = symbol(("entered", place))
+    own = fact.varying == "filesystem" and not fact.returns  # a folder that each process makes for itself
+    made = frozenset({Taint(fact.varying, place, text, fact.certainty)}) if own else NO_TAINT
+    entered = symbol(("entered", place), made)
     if fact.suppresses or fact.event == "defer":
         _swallowing(frame, fact, args, node, lambda: body(entered))
         return
@@ -304,8 +318,6 @@ def _swallowing(
     with frame.collecting() as nodes:
         body()
     frame.watchers.pop()
-    from ..values.value import Taint
-
     raised = symbol(("raised", place), frozenset({Taint("exception", place, text, "likely")}))
     state = frame.state
     for seen in [*watch.states[:12], *(one.state for one in watch.raises if watch.catches(one.name))]:

@@ -357,3 +357,63 @@ def test_a_file_that_the_first_in_turn_makes_where_it_is_missing() -> None:
         """,
         "SPG505",
     )
+
+
+def test_old_folders_removed_by_all() -> None:
+    """A folder of an earlier step, of which the ranks filled others of the kind, is removed by all of them."""
+    assert agree(
+        """
+        import os
+        import shutil
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        class Keeper:
+            def __init__(self, root, keep):
+                self.root, self.keep, self.rank, self.steps = root, keep, dist.get_rank(), []
+
+            def folder(self, step):
+                return Path(self.root) / f"step_{step}"
+
+            def save(self, state, progress):
+                torch.save(state, self.folder(progress["step"]) / f"rank_{self.rank}.pt")
+                self.steps.append(progress["step"])
+                dist.barrier()
+                while len(self.steps) > self.keep:
+                    old = self.folder(self.steps.pop(0))
+                    if old.exists():
+                        shutil.rmtree(old)  # SPG505
+
+        def by_number(state, root, steps):
+            for step in range(steps):
+                if dist.get_rank() == 0:
+                    torch.save(state, os.path.join(root, f"epoch-{step}", "model.pt"))
+                dist.barrier()
+                shutil.rmtree(os.path.join(root, f"epoch-{step - 3}"))  # SPG505
+
+        def by_one(state, root, steps):
+            rank = dist.get_rank()
+            for step in range(steps):
+                torch.save(state, os.path.join(root, f"epoch-{step}", f"{rank}.pt"))
+                dist.barrier()
+                if rank == 0:
+                    shutil.rmtree(os.path.join(root, f"epoch-{step - 3}"))
+
+        def of_another_kind(state, root, steps):
+            rank = dist.get_rank()
+            for step in range(steps):
+                torch.save(state, os.path.join(root, f"epoch-{step}", f"{rank}.pt"))
+                dist.barrier()
+                shutil.rmtree(os.path.join(root, f"cache-{step}"))
+
+        def its_own(state, root, steps):
+            rank = dist.get_rank()
+            for step in range(steps):
+                torch.save(state, os.path.join(root, f"rank-{rank}", f"epoch-{step}", f"{rank}.pt"))
+                dist.barrier()
+                shutil.rmtree(os.path.join(root, f"rank-{rank}", f"epoch-{step - 3}"))
+        """,
+        "SPG505",
+    )
