@@ -42,8 +42,9 @@ def save(model, config, out):
 ## Known limits
 Nothing in the code proves that the names differ in a run; hence the certainty `likely`. Of files that ranks
 write on their own those are judged whose name holds the rank, in a folder that is named by the clock or at
-random, or that is a temporary folder from which parts are read by another name than this rank's. Saves in which the library shares the path of rank 0 (Lightning, Composer) are left alone. So are
-`output_dir` and the like in a trainer's arguments.
+random, or that is a temporary folder from which parts are read by another name than this rank's. Saves in which
+the library shares the path of rank 0 (Lightning, Composer) are left alone. So are `output_dir` and the like in a
+trainer's arguments.
 
 ## Fix safety
 No fix: only the author knows what to name a checkpoint by.
