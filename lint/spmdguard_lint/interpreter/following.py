@@ -107,6 +107,15 @@ def _runs_model(frame: Frame, info: FunctionInfo, receiver: Value | None) -> boo
     return False
 
 
+def _goes_through(frame: Frame, info: FunctionInfo, receiver: Value | None) -> bool:
+    """Whether a generator method uses a field of its object in which ranks differ: how often it yields may differ too."""
+    if receiver is None or receiver.tag != "obj" or frame.state is None:
+        return False
+    held = frame.state.heap.get(receiver.data[0]) or {}
+    own = {name for name, value in held.items() if value.taint and value.tag != "rank"}
+    return any(frame.machine.reach.mentions(info, f".{name}") for name in own)
+
+
 def _worth_following_here(
     frame: Frame, info: FunctionInfo, receiver: Value | None, everything: list[Value], taint: Taints
 ) -> bool:
@@ -114,7 +123,11 @@ def _worth_following_here(
 
     What a function of some length makes of rank-varying arguments is worth knowing.
     """
-    if frame.machine.worth_following(info) or (taint and lines_of(info) <= TELLING):
+    if frame.machine.worth_following(info):
+        return True
+    if lines_of(info) <= TELLING and (
+        taint or (info.scope.has_yield and _goes_through(frame, info, receiver))
+    ):
         return True
     return any(_communicating(value) for value in everything) or _runs_model(frame, info, receiver)
 
