@@ -108,7 +108,7 @@ def _runs_model(frame: Frame, info: FunctionInfo, receiver: Value | None) -> boo
 
 
 def _goes_through(frame: Frame, info: FunctionInfo, receiver: Value | None) -> bool:
-    """Whether a generator method uses a field of its object in which ranks differ: how often it yields may differ too."""
+    """Whether a generator method uses a field of its object in which ranks differ: its length may differ too."""
     if receiver is None or receiver.tag != "obj" or frame.state is None:
         return False
     held = frame.state.heap.get(receiver.data[0]) or {}

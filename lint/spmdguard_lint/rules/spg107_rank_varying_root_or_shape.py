@@ -50,7 +50,8 @@ A root that a rank computes from its own data, the clock or a random number is o
 the rank, where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
 `unique`), is put together of such tensors or made of a list that is as long as this rank's own data says (`cat`,
 `stack`, `torch.tensor(found)`), or counts it to its largest number (`bincount`), and, on the group of all ranks, where
-it is cut or made to a length found there (`x[:, : lengths.max()]`).
+it is cut or made to a length found there (`x[:, : lengths.max()]`). So is where one rank hands on its data piece by
+piece (`data[i : i + size]`, a loop of `ceil(n / size)` rounds) and the others always receive `size` rows.
 Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
 (`x.half()`) what the others hand over as it is, the certainty is `likely`. Lengths of lists are compared where the code
 writes their items down or repeats one (`[None] * n`), numbers of rows where the code computes them from the rank, and
@@ -77,8 +78,9 @@ from ..values.value import NONE
 from .registry import rule
 from .support_counts import disagreement
 from .support_dtypes import unequal_dtypes
+from .support_remainders import smaller_at_the_end
 from .support_roots import one_for_all_groups
-from .support_shapes import unequal
+from .support_shapes import ALIKE, unequal
 from .support_trees import WORLDS, Path, Step, finding_at, members_of, passed, reaching, steps
 from .support_varying import varies
 
@@ -113,6 +115,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _sizes(step: Step, op: Op) -> Iterable[Finding]:
     """Tensors of another size or dtype on each rank."""
     found = unequal(op, step.path)
+    if found is None and op.name in ALIKE:
+        part = next((value for value in op.tensors if smaller_at_the_end(value, step.path)), None)
+        found = None if part is None else ("likely", part, "the last piece of the data may be smaller")
     if found is None:
         yield from _dtypes(step, op)
         return

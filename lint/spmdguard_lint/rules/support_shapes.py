@@ -53,7 +53,7 @@ KEEPING = frozenset(
     }
     | {"sigmoid", "relu", "tanh", "abs", "neg", "exp", "log"}
 )
-_MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
+MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
 _RESIZING = frozenset({"interpolate", "upsample", "resize", "center_crop"})
 _FILTERS = frozenset({"masked_select", "nonzero", "unique", "unique_consecutive", "argwhere"})
 _COUNTERS = frozenset({"bincount", "one_hot"})  # as long as the largest number, where no length is given
@@ -70,7 +70,7 @@ def unequal(op: Op, path: Path) -> tuple[Certainty, Value, str] | None:
         if (
             filtered(value)
             or put_together(value)
-            or (group_key(op) is None and cut_to_own_length(_shaped(value)))
+            or (group_key(op) is None and cut_to_own_length(shaped(value)))
         ):
             return "likely", value, "its length depends on this rank's own data"
         if rank_dependent(value) and _differ(value, path):
@@ -85,13 +85,13 @@ def drawn(value: Value) -> bool:
 
     What a network makes of a tensor of another size is not known: a pooling layer gives one size to all.
     """
-    value = _shaped(value)
+    value = shaped(value)
     if value.tag != "expr":
         return False
     name, operands = called(value.data[0]), value.data[1]
     if name in _RESIZING:
         sizes = operands[1:]
-    elif name in _MADE:
+    elif name in MADE:
         sizes = operands[:1] if name == "full" else operands
     else:
         return False
@@ -100,7 +100,7 @@ def drawn(value: Value) -> bool:
 
 def filtered(value: Value) -> bool:
     """Whether a tensor's length is how many elements of this rank's own data meet a test."""
-    value = _shaped(value)
+    value = shaped(value)
     if value.tag != "expr":
         return False
     operator, operands = value.data
@@ -114,7 +114,7 @@ def filtered(value: Value) -> bool:
 
 def put_together(value: Value) -> bool:
     """Whether a tensor is made of a list whose items, or their rows, are as many as this rank's own data says."""
-    value = _shaped(value)
+    value = shaped(value)
     if value.tag != "expr" or called(value.data[0]) not in JOINING or not value.trip:
         return False
     return any(t.kind in ("data", "random") and t.certainty != "possible" for t in value.trip)
@@ -129,7 +129,7 @@ def _is_test(index: Value) -> bool:
     return operator in _TESTS or called(operator) in _TESTING
 
 
-def _shaped(value: Value) -> Value:
+def shaped(value: Value) -> Value:
     """The value whose length another has that only some operations changed."""
     while value.tag == "expr" and value.data[1] and called(value.data[0]) in KEEPING:
         value = value.data[1][0]
@@ -156,11 +156,11 @@ def _differ(value: Value, path: Path) -> bool:
 
 def dimensions(value: Value, at: Valuation) -> Dimensions | None:
     """The dimensions of a tensor on one rank, as far as the call that made it says them."""
-    value = _shaped(value)
+    value = shaped(value)
     if value.tag == "ite":
         chosen = truth(value.data[0], at)
         return None if chosen is None else dimensions(value.data[1 if chosen else 2], at)
-    if value.tag != "expr" or called(value.data[0]) not in _MADE:
+    if value.tag != "expr" or called(value.data[0]) not in MADE:
         return None
     operands = tuple(o for o in value.data[1] if not (o.tag == "expr" and o.data[0] == "dtype"))
     operands = operands[:1] if called(value.data[0]) == "full" else operands
