@@ -64,9 +64,9 @@ or tell DDP: `find_unused_parameters=True`. With ZeRO-3, name the class to `set_
 
 ## Known limits
 Looked at where class and wrapper stand in one file, with the methods of the class that `forward` calls. Conditions on a
-derived tensor's values and on whether there is anything in it count; conditions on configuration, other shapes and the
-presence of an argument do not. A file that sets
-`find_unused_parameters=True` or names the class to `set_z3_leaf_modules` is left alone.
+derived tensor's values and on whether there is anything in it count; conditions on configuration and other shapes do
+not. The presence of an argument counts where the file gives it or None by what is in a batch (`batch.get("images")`). A
+file that sets `find_unused_parameters=True` or names the class to `set_z3_leaf_modules` is left alone.
 
 ## Fix safety
 No fix.
@@ -93,6 +93,7 @@ from ..traces.nodes import Event, every_node
 from ..values.value import place_of
 from .registry import rule
 from .support_modules import Skip, skips
+from .support_optional import optional_parameters
 from .support_trees import finding_at
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
     submodules = frozenset(_submodules(cls))
     if not submodules or _is_leaf(module, cls.name):
         return
-    for skip in skips(forward.node, submodules, _helpers(cls, forward)):
+    optional = optional_parameters(module.tree, forward.node)
+    for skip in skips(forward.node, submodules, _helpers(cls, forward), optional):
         condition = ast.unparse(skip.condition)
         parts = ", ".join(f"`{name}`" for name in skip.missing[:3])
         message = f"{parts} takes part only on ranks where the data lets it: `{condition[:80]}` decides"

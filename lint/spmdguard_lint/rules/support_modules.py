@@ -3,7 +3,8 @@
 Terminology: a name is *derived* when it was computed from an argument of ``forward``. A condition *asks for
 content* when it depends on the values in a derived tensor (``picked.numel() == 0``, ``mask.any()``) or on a
 random draw; tests of kind and shape (``labels is None``, ``self.training``, ``x.dim() == 3``) are the same on
-every rank. A submodule is *used* where it is mentioned at all, so that ``0 * self.head.weight.sum()`` counts.
+every rank, but for whether an *optional* argument is there, which each batch says. A submodule is *used* where it
+is mentioned at all, so that ``0 * self.head.weight.sum()`` counts.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from ..names.dotted import called_name
 from ..names.emptiness import asked_for_rows
+from .support_optional import is_none_test
 
 _CONTENT = frozenset(
     {"numel", "any", "all", "sum", "item", "nonzero", "count_nonzero", "tolist", "max", "min"}
@@ -36,6 +38,7 @@ def skips(
     forward: ast.FunctionDef | ast.AsyncFunctionDef,
     submodules: frozenset[str],
     helpers: Iterable[ast.FunctionDef | ast.AsyncFunctionDef] = (),
+    optional: frozenset[str] = frozenset(),
 ) -> Iterator[Skip]:
     """Every branch of a forward method that asks for content and decides which submodules take part.
 
@@ -44,7 +47,7 @@ def skips(
     anyway: frozenset[str] = frozenset()
     for method in (forward, *helpers):
         receiver = method.args.args[0].arg if method.args.args else "self"
-        reader = _Reader(receiver, submodules)
+        reader = _Reader(receiver, submodules, optional if method is forward else frozenset())
         reader.read_names(method)
         anyway |= _always(method.body, reader) if method is forward else frozenset()
         yield from _block(method.body, (), reader, _always(method.body, reader) | anyway)
@@ -114,8 +117,9 @@ def _last(block: list[ast.stmt]) -> ast.stmt | None:
 class _Reader:
     """Names of a forward method: derived ones, and loop variables that stand for submodules."""
 
-    def __init__(self, receiver: str, submodules: frozenset[str]) -> None:
+    def __init__(self, receiver: str, submodules: frozenset[str], optional: frozenset[str]) -> None:
         self.receiver = receiver
+        self.optional = optional
         self.submodules = submodules
         self.derived: set[str] = set()
         self.selected: set[str] = set()
@@ -192,6 +196,8 @@ class _Reader:
         ):
             return True
         for node in ast.walk(test):
+            if is_none_test(node) in self.optional:
+                return True
             if isinstance(node, ast.Call):
                 if isinstance(node.func, ast.Attribute) and node.func.attr in _CONTENT:
                     subject: list[ast.AST] = [node.func.value, *node.args]

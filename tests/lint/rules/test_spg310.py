@@ -252,3 +252,113 @@ def test_gradients_that_one_rank_lacks() -> None:
             """,
             "SPG305",
         )
+
+
+OPTIONAL = """
+        import torch
+        from torch import nn
+        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+        from torch.distributed.fsdp import fully_shard
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.text = nn.Linear(8, 8)
+                self.tower = nn.Linear(8, 8)
+
+            def forward(self, ids, images=None):
+                x = self.text(ids)
+                if images is not None:
+                    x = x + self.tower(images)%s
+                return x
+
+        class Leaving(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.text = nn.Linear(8, 8)
+                self.tower = nn.Linear(8, 8)
+
+            def forward(self, ids, images):
+                x = self.text(ids)
+                if images is None:
+                    return x%s
+                return x + self.tower(images)
+
+        class Always(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.text = nn.Linear(8, 8)
+                self.tower = nn.Linear(8, 8)
+
+            def forward(self, ids, images=None):
+                x = self.text(ids)
+                if images is None:
+                    return x + 0.0 * self.tower(x.new_zeros(1, 8)).sum()
+                return x + self.tower(images)
+"""
+
+
+def test_arguments_that_a_batch_lacks() -> None:
+    """A value or None by a question to the batch, a key that may be missing, in place or by a name."""
+    reported = ("  # SPG310", "  # SPG310")
+    for use in (
+        """
+        def train(loader):
+            model = DDP(Both())
+            for batch in loader:
+                images = batch["images"] if batch.get("images") is not None else None
+                model(batch["ids"], images).sum().backward()
+        """,
+        """
+        def train(loader, steps):
+            model = FSDP(Both())
+            rows = iter(loader)
+            for step in range(steps):
+                batch = next(rows)
+                model(batch["ids"], images=batch.get("images")).sum().backward()
+        """,
+        """
+        class Trainer:
+            def __init__(self):
+                self.model = Both()
+                fully_shard(self.model)
+
+            def epoch(self, loader):
+                for ids, images in loader:
+                    self.model(ids, images if len(images) else None).sum().backward()
+        """,
+    ):
+        assert agree(OPTIONAL % reported + use, "SPG310")
+
+
+def test_arguments_that_settings_leave_out() -> None:
+    """Given or left out by a setting, given in each batch, or for a model that none wraps."""
+    for use in (
+        """
+        def train(loader, config):
+            model = DDP(Both())
+            for batch in loader:
+                images = batch["images"] if config.images else None
+                model(batch["ids"], images).sum().backward()
+        """,
+        """
+        def train(loader, images=None):
+            model = DDP(Both())
+            for batch in loader:
+                model(batch["ids"], images).sum().backward()
+        """,
+        """
+        def train(loader):
+            model = DDP(Both())
+            for batch in loader:
+                model(batch["ids"], batch["images"]).sum().backward()
+        """,
+        """
+        def evaluate(loader):
+            model = Both()
+            for batch in loader:
+                print(model(batch["ids"], batch.get("images")))
+        """,
+    ):
+        assert agree(OPTIONAL % ("", "") + use, "SPG310")

@@ -1,0 +1,99 @@
+"""Arguments of a model that are there or None as this rank's batch says.
+
+Terminology: a *batch* is a loop's variable, or what ``next`` gives, and what is taken out of it. An argument is
+*optional* when a call gives ``value if <question to the batch> else None``, or ``batch.get("name")``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..names.dotted import called_name
+from .support_launches import Function, own_nodes
+
+_INPUTS = ("self", "cls")
+
+
+def optional_parameters(tree: ast.Module, forward: Function) -> frozenset[str]:
+    """The parameters of a forward method that some call in the file gives or leaves out by what is in a batch."""
+    names = [a.arg for a in (*forward.args.posonlyargs, *forward.args.args) if a.arg not in _INPUTS]
+    keywords = {*names, *(a.arg for a in forward.args.kwonlyargs)}
+    if not _asks_for_none(forward, keywords):
+        return frozenset()
+    found: set[str] = set()
+    for scope in ast.walk(tree):
+        if isinstance(scope, Function) and scope is not forward:
+            found |= set(_given(scope, names, keywords))
+    return frozenset(found)
+
+
+def _asks_for_none(forward: Function, names: set[str]) -> bool:
+    return any(is_none_test(node) in names for node in ast.walk(forward))
+
+
+def is_none_test(node: ast.AST) -> str:
+    """The name of which a comparison asks whether it is None; "" for others."""
+    if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name):
+        return ""
+    against_none = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
+    return node.left.id if against_none and isinstance(node.ops[0], (ast.Is, ast.IsNot)) else ""
+
+
+def _given(scope: Function, names: list[str], keywords: set[str]) -> Iterator[str]:
+    """The parameters for which a function hands something optional to a model that it holds."""
+    batches = _batches(scope)
+    if not batches:
+        return
+    bound = {
+        target.id
+        for node in own_nodes(scope)
+        if isinstance(node, ast.Assign) and _is_optional(node.value, batches, frozenset())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in own_nodes(scope):
+        if not isinstance(call, ast.Call) or len(call.args) > len(names) or called_name(call)[:1].isupper():
+            continue
+        given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
+        for name, value in given:
+            if name in keywords and name is not None and _is_optional(value, batches, bound):
+                yield name
+
+
+def _batches(scope: Function) -> frozenset[str]:
+    """The names of what a function goes through, and of what it takes out of that."""
+    found: set[str] = set()
+    for node in own_nodes(scope):
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            found.update(_names(node.target))
+        elif isinstance(node, ast.Assign) and _is_next(node.value):
+            found.update(name for target in node.targets for name in _names(target))
+    counters = {
+        name
+        for node in own_nodes(scope)
+        if isinstance(node, (ast.For, ast.AsyncFor)) and isinstance(node.iter, ast.Call)
+        for name in _names(node.target)
+        if called_name(node.iter) in ("range", "count")
+    }
+    return frozenset(found - counters)
+
+
+def _is_next(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and called_name(value) == "next"
+
+
+def _is_optional(value: ast.expr, batches: frozenset[str], bound: frozenset[str] | set[str]) -> bool:
+    if isinstance(value, ast.Name):
+        return value.id in bound
+    if isinstance(value, ast.Call) and called_name(value) == "get" and len(value.args) == 1:
+        return isinstance(value.func, ast.Attribute) and bool(batches.intersection(_names(value.func.value)))
+    if isinstance(value, ast.IfExp):
+        arms = (value.body, value.orelse)
+        none = any(isinstance(arm, ast.Constant) and arm.value is None for arm in arms)
+        return none and bool(batches.intersection(_names(value.test)))
+    return False
+
+
+def _names(node: ast.AST) -> list[str]:
+    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
