@@ -3,12 +3,16 @@
 
 ## What it does
 Finds training processes that a program starts and whose end it never waits for: `spawn(..., join=False)` whose
-context is dropped, and a `Process` in a file that joins none and reads no `exitcode`.
+context is dropped, and a `Process` in a file that joins none and reads no `exitcode`. So it does daemon threads that
+write checkpoints or results, and that nothing waits for before the program ends.
 
 ## Why is this bad
 A process that fails tells its parent by its exit status. A parent that does not ask goes on as if all were well,
 reports success, and ends with status 0: the job counts as done. Nor does anyone end the other ranks, which wait
 for the one that failed until their timeout.
+
+A daemon thread is killed where it stands when the interpreter ends: the last file that it was given is missing, or
+half written.
 
 ## Example
 ```python
@@ -53,6 +57,10 @@ A context that is returned, kept in an attribute or handed on is taken to be joi
 their function communicates in the same file. Processes that are joined one after another, without a look at
 their `exitcode`, are a finding of SPG712.
 
+A thread is followed to the names and attributes that hold it, or hold the object that has made it; what goes
+elsewhere (an argument, a result), or is waited for at any time, counts as waited for. Only threads count that write by
+a `save` of some kind.
+
 ## Fix safety
 No fix.
 
@@ -71,6 +79,7 @@ from ..names.dotted import dotted_name
 from ..traces.nodes import Event
 from ..values.value import place_of
 from .registry import rule
+from .support_daemons import undrained
 from .support_processes import PROCESS, SPAWN, WATCHED, communicating, started, target_of
 from .support_trees import finding_at
 
@@ -81,6 +90,7 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG611", name="spawned-and-not-joined", severity="warning", status="stable", page=__doc__)
 HELP = "join them, and end with an error where one has failed"
+HELP_DAEMON = "tell it to end and `join` it before the program ends"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -88,6 +98,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     functions = communicating(analysis)
     modules = {root.module.filename: root.module for root in analysis.roots}
     for _, module in sorted(modules.items()):
+        yield from _daemons(module, analysis)
         content = module.source.content
         if b"join=False" not in content and b"Process(" not in content:
             continue
@@ -99,6 +110,15 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 yield finding_at(RULE, _event(module, call), message, HELP)
             elif started(module, call) in PROCESS and not _watches(module):
                 yield from _process(module, call, functions)
+
+
+def _daemons(module: Module, analysis: Analysis) -> Iterator[Finding]:
+    for daemon in undrained(module, analysis.project.relevant_modules()):
+        why = f"`{daemon.unused}` is never called" if daemon.unused else "nobody waits for it"
+        message = (
+            f"the daemon thread that runs `{daemon.target}` writes files, and {why}: the last one may be lost"
+        )
+        yield finding_at(RULE, _event(module, daemon.call), message, HELP_DAEMON)
 
 
 def _process(module: Module, call: ast.Call, functions: set[int]) -> Iterator[Finding]:

@@ -72,3 +72,170 @@ def test_somebody_joins() -> None:
             """,
             "SPG611",
         )
+
+
+WRITER = """
+            import atexit
+            import queue
+            import threading
+            import torch
+            import torch.distributed as dist
+
+            class Writer:
+                def __init__(self, folder):
+                    self.folder, self.jobs = folder, queue.Queue()
+                    self.thread = threading.Thread(target=self._run, daemon=True){there}
+                    self.thread.start()
+
+                def _run(self):
+                    while True:
+                        item = self.jobs.get()
+                        if item is None:
+                            return
+                        self._write(item)
+
+                def _write(self, item):
+                    torch.save(item, self.folder)
+
+                def put(self, item):
+                    self.jobs.put(item)
+
+                def finish(self):
+                    self.close()
+
+                def close(self):
+                    self.jobs.put(None)
+                    self.thread.join()
+"""
+
+
+def test_daemons_that_nobody_waits_for() -> None:
+    """A writer that an attribute or a name holds and whose `close` nobody calls; a thread of one function."""
+    for use in (
+        """
+            def main(model):
+                dist.init_process_group("gloo")
+                writer = Writer("out") if dist.get_rank() == 0 else None
+                if writer is not None:
+                    writer.put(model.state_dict())
+                dist.barrier()
+        """,
+        """
+            class Trainer:
+                def __init__(self, model):
+                    self.model, self.writer = model, None
+                    if dist.get_rank() == 0:
+                        self.writer = Writer("out")
+
+                def fit(self):
+                    dist.barrier()
+                    if self.writer:
+                        self.writer.put(self.model.state_dict())
+        """,
+    ):
+        assert agree(WRITER.format(there="  # SPG611") + use, "SPG611")
+    assert agree(
+        """
+        import threading
+        from threading import Thread
+        import torch
+        import torch.distributed as dist
+
+        def save(state):
+            torch.save(state, "last.pt")
+
+        def by_name(state):
+            dist.barrier()
+            thread = Thread(target=save, args=(state,), daemon=True)  # SPG611
+            thread.start()
+
+        def in_place(state):
+            dist.barrier()
+            threading.Thread(target=save, args=(state,), daemon=True).start()  # SPG611
+        """,
+        "SPG611",
+    )
+
+
+def test_daemons_that_somebody_waits_for() -> None:
+    """Closed, finished, left at exit, or handed to somebody else."""
+    for use in (
+        """
+            def main(model):
+                writer = Writer("out")
+                writer.put(model)
+                dist.barrier()
+                writer.close()
+        """,
+        """
+            class Trainer:
+                def __init__(self):
+                    self.writer = Writer("out")
+
+            def main(model):
+                trainer = Trainer()
+                dist.barrier()
+                trainer.writer.finish()
+        """,
+        """
+            def main(model):
+                writer = Writer("out")
+                atexit.register(writer.close)
+                dist.barrier()
+        """,
+        """
+            def main(model, callbacks):
+                writer = Writer("out")
+                callbacks.append(writer)
+                dist.barrier()
+        """,
+        """
+            def main(model):
+                dist.barrier()
+                return Writer("out")
+        """,
+        """
+            def main(model):
+                writer = Writer("out")
+                dist.barrier()
+                writer.jobs.join()
+        """,
+    ):
+        assert agree(WRITER.format(there="") + use, "SPG611")
+
+
+def test_other_threads() -> None:
+    """A thread that is no daemon, one that watches, one that is waited for, one that is kept."""
+    assert agree(
+        """
+        import threading
+        import time
+        import torch
+        import torch.distributed as dist
+
+        def save(state):
+            torch.save(state, "last.pt")
+
+        def watch():
+            while True:
+                print("alive")
+                time.sleep(1)
+
+        def main(state, kept):
+            dist.barrier()
+            threading.Thread(target=save, args=(state,)).start()
+            threading.Thread(target=watch, daemon=True).start()
+
+        def waited(state):
+            dist.barrier()
+            thread = threading.Thread(target=save, args=(state,), daemon=True)
+            thread.start()
+            thread.join()
+
+        def handed(state, kept):
+            dist.barrier()
+            thread = threading.Thread(target=save, args=(state,), daemon=True)
+            kept.append(thread)
+        """,
+        "SPG611",
+    )
