@@ -39,8 +39,8 @@ or give each rank a name of its own.
 
 ## Known limits
 Reported where the path is certainly the same on all ranks: made of constants, or of what other code of the
-function treats as common (a file in it that one rank alone writes, or one per rank; of a folder that is removed, in
-others of its kind, such as `step_{n}`). Logs opened to be appended to are left alone. A folder on a disk of each host's
+function treats as common (a file in it that one rank alone writes, or one per rank; what is removed stands in a folder
+where that is so). Logs opened to be appended to are left alone. A folder on a disk of each host's
 own is not told from a shared one.
 
 ## Fix safety
@@ -52,12 +52,12 @@ No fix.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.files import Access, Components, appends, chain, components, in_open_file, inside, polls, shared
+from ..traces.files import Access, appends, chain, components, in_open_file, inside, polls, shared
 from ..traces.nodes import Branch, Call, Op, Region, Try
 from ..traces.where import calls_of
 from ..values.value import Value
@@ -237,7 +237,7 @@ def constant_path(value: Value) -> bool:
 def treated_as_common(value: Value, access: Access, found: list[Access]) -> bool:
     """Whether the ranks share the folder: one rank alone writes in it, or each its own file."""
     path = components(value)
-    folder = path if access.kind in ("rename", "remove", "mkdir") else path[:-1]
+    folder = path if access.kind in ("rename", "mkdir") else path[:-1]
     if not folder:
         return False
     for other in found:
@@ -246,24 +246,9 @@ def treated_as_common(value: Value, access: Access, found: list[Access]) -> bool
         alone = 0 < len(other.ranks) < 4
         for other_value, other_path in zip(other.values, other.paths, strict=True):
             own = any(t.kind == "rank" for t in other_value.taint)
-            if (alone or own) and len(other_path) > len(folder):
-                if inside(folder, other_path):
-                    return True
-                if access.kind == "remove" and inside(pattern(folder), pattern(other_path)):
-                    return True
+            if (alone or own) and len(other_path) > len(folder) and inside(folder, other_path):
+                return True
     return False
-
-
-def pattern(path: Components) -> Components:
-    """A path whose names are taken for what they have in common: ``step_{n}``, whatever number it is."""
-    head, *names = path
-    return (head, *(_common(name) for name in names))
-
-
-def _common(name: Hashable) -> Hashable:
-    if isinstance(name, tuple) and name[:1] == ("joined",):
-        return tuple(piece if isinstance(piece, str) else None for piece in name)
-    return name
 
 
 def communicates(root: Root, access: Access) -> bool:

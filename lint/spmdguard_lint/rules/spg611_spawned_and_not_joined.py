@@ -118,7 +118,7 @@ def _daemons(module: Module, analysis: Analysis) -> Iterator[Finding]:
         message = (
             f"the daemon thread that runs `{daemon.target}` writes files, and {why}: the last one may be lost"
         )
-        yield finding_at(RULE, _event(module, daemon.call), message, HELP_DAEMON)
+        yield finding_at(RULE, _event(module, daemon.at), message, HELP_DAEMON)
 
 
 def _process(module: Module, call: ast.Call, functions: set[int]) -> Iterator[Finding]:
@@ -164,5 +164,6 @@ def _watches(module: Module) -> bool:
     return False
 
 
-def _event(module: Module, call: ast.Call) -> Event:
-    return Event(place_of(module.filename, call), "spawn", ast.unparse(call))
+def _event(module: Module, node: ast.Call | ast.ClassDef) -> Event:
+    text = f"class {node.name}" if isinstance(node, ast.ClassDef) else ast.unparse(node)
+    return Event(place_of(module.filename, node), "spawn", text)

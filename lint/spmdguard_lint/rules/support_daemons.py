@@ -28,36 +28,73 @@ _WRITES = re.compile(r"\b(?:save|savez|save_file|save_checkpoint|save_pretrained
 _WAITS = frozenset(
     {"join", "wait", "empty", "is_alive", "result", "unfinished_tasks", "qsize", "join_thread"}
 )
+_ENDING = frozenset({"__exit__", "__del__"})
 _DEPTH = 3
 
 
 class Daemon(NamedTuple):
     """A thread that nobody waits for: where it is made, what it runs, and a method that would wait for it."""
 
-    call: ast.Call
+    at: ast.Call | ast.ClassDef
     target: str
     unused: str
 
 
 def undrained(module: Module, others: Iterable[Module]) -> Iterator[Daemon]:
     """The daemon threads of a file that write files and are not waited for."""
-    if b"daemon" not in module.source.content or b"Thread(" not in module.source.content:
+    content = module.source.content
+    if not (b"daemon" in content or b"setDaemon" in content) or b"Thread" not in content:
         return
+    modules = _importers(module, others)
     for function in module.all_functions:
         if not isinstance(function.node, Function):
             continue
         for node in own_nodes(function.node):
-            if isinstance(node, ast.Assign) and _is_daemon(module, node.value):
+            if isinstance(node, ast.Assign) and _is_thread(module, node.value):
                 assert isinstance(node.value, ast.Call)
-                yield from _assigned(function, node, node.value, _importers(module, others))
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                made = getattr(node.value.func, "value", None)  # Thread(...).start()
-                if isinstance(made, ast.Call) and _is_daemon(module, made) and not _waits(function.node):
+                if _is_daemon(node.value) or _made_daemon(function.node, node.targets[0]):
+                    yield from _assigned(function, node, node.value, modules)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                made = node.func.value  # Thread(...).start()
+                daemon = isinstance(made, ast.Call) and _is_thread(module, made) and _is_daemon(made)
+                if isinstance(made, ast.Call) and daemon and not _waits(function.node):
                     yield from _writing(function, made, "")
+    for cls in module.all_classes:
+        yield from _of_class(cls, modules)
+
+
+def _of_class(cls: ClassInfo, modules: list[Module]) -> Iterator[Daemon]:
+    """A class of threads that are daemons."""
+    run, init = cls.methods.get("run"), cls.methods.get("__init__")
+    if (
+        run is None
+        or init is None
+        or not any(facts.canonical(base) == _THREAD for base in cls.external_bases())
+    ):
+        return
+    calls = (node for node in ast.walk(init.node) if isinstance(node, ast.Call))
+    made = next((call for call in calls if called_name(call) == "__init__" and _is_daemon(call)), None)
+    own = ast.Name(id=str(init.self_name), ctx=ast.Load())
+    if made is None and not _made_daemon(init.node, own):
+        return
+    waiting = _waiting_methods(cls, run)
+    if waiting is not None and _writes(run, _DEPTH) and _nobody_waits(cls, waiting, modules):
+        yield Daemon(made or cls.node, f"{cls.name}.run", min(waiting - _ENDING, default=""))
+
+
+def _made_daemon(function: ast.AST, thread: ast.expr) -> bool:
+    """``thread.daemon = True`` or ``thread.setDaemon(True)`` somewhere in a function."""
+    written = dotted_name(thread)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and dotted_name(node.targets[0]) == f"{written}.daemon":
+            return isinstance(node.value, ast.Constant) and node.value.value is True
+        if isinstance(node, ast.Call) and dotted_name(node.func) == f"{written}.setDaemon":
+            return True
+    return False
 
 
 def _assigned(
-    function: FunctionInfo, node: ast.Assign, call: ast.Call, others: list[Module]
+    function: FunctionInfo, node: ast.Assign, call: ast.Call, modules: list[Module]
 ) -> Iterator[Daemon]:
     target = node.targets[0]
     if (
@@ -71,8 +108,8 @@ def _assigned(
         run = _target(function, call)
         if cls is not None and run is not None:
             waiting = _waiting_methods(cls, run)
-            if waiting is not None and _nobody_waits(cls, waiting, others):
-                yield from _writing(function, call, min(waiting - {"__exit__", "__del__"}, default=""))
+            if waiting is not None and _nobody_waits(cls, waiting, modules):
+                yield from _writing(function, call, min(waiting - _ENDING, default=""))
 
 
 def _writing(function: FunctionInfo, call: ast.Call, unused: str) -> Iterator[Daemon]:
@@ -82,15 +119,18 @@ def _writing(function: FunctionInfo, call: ast.Call, unused: str) -> Iterator[Da
         yield Daemon(call, ast.unparse(given), unused)
 
 
-def _is_daemon(module: Module, value: ast.expr) -> bool:
-    """Whether an expression is ``Thread(target=..., daemon=True)``."""
+def _is_thread(module: Module, value: object) -> bool:
+    """Whether an expression is ``Thread(target=...)``."""
     if not isinstance(value, ast.Call) or called_name(value) != "Thread":
         return False
     symbol = module.project.resolve(module, dotted_name(value.func))
     known = isinstance(symbol, ExternalSymbol) and facts.canonical(symbol.qualname) == _THREAD
-    given = {k.arg: k.value for k in value.keywords}
-    daemon = given.get("daemon")
-    return known and "target" in given and isinstance(daemon, ast.Constant) and daemon.value is True
+    return known and any(k.arg == "target" for k in value.keywords)
+
+
+def _is_daemon(call: ast.Call) -> bool:
+    given = next((k.value for k in call.keywords if k.arg == "daemon"), None)
+    return isinstance(given, ast.Constant) and given.value is True
 
 
 def _target(function: FunctionInfo, call: ast.Call) -> FunctionInfo | None:

@@ -401,12 +401,24 @@ def test_old_folders_removed_by_all() -> None:
                 if rank == 0:
                     shutil.rmtree(os.path.join(root, f"epoch-{step - 3}"))
 
-        def of_another_kind(state, root, steps):
+        def one_file(state, root, step, last):
+            if dist.get_rank() == 0:
+                torch.save(state, f"{root}/step_{step}.pt")
+            dist.barrier()
+            if os.path.exists(f"{root}/step_{last}.pt"):
+                os.remove(f"{root}/step_{last}.pt")  # SPG505
+
+        def by_name_alone(state, root, step, last):
+            torch.save(state, f"{root}/{step}/rank{dist.get_rank()}.pt")
+            dist.barrier()
+            shutil.rmtree(f"{root}/{last}")  # SPG505
+
+        def elsewhere(state, root, cache, steps):
             rank = dist.get_rank()
             for step in range(steps):
                 torch.save(state, os.path.join(root, f"epoch-{step}", f"{rank}.pt"))
                 dist.barrier()
-                shutil.rmtree(os.path.join(root, f"cache-{step}"))
+                shutil.rmtree(os.path.join(cache, f"epoch-{step - 3}"))
 
         def its_own(state, root, steps):
             rank = dist.get_rank()

@@ -157,6 +157,67 @@ def test_daemons_that_nobody_waits_for() -> None:
     )
 
 
+def test_other_ways_to_make_a_daemon() -> None:
+    """A class of threads, an attribute that is set afterwards, the old method."""
+    assert agree(
+        """
+        import queue
+        import threading
+        import torch
+        import torch.distributed as dist
+
+        class Saving(threading.Thread):
+            def __init__(self):
+                super().__init__(daemon=True)  # SPG611
+                self.jobs = queue.Queue()
+
+            def run(self):
+                while True:
+                    torch.save(self.jobs.get(), "last.pt")
+
+        class Joined(Saving):
+            def __init__(self):
+                super().__init__()
+                self.daemon = True
+
+            def run(self):
+                torch.save(self.jobs.get(), "last.pt")
+
+        class Holding:
+            def __init__(self):
+                self.jobs = queue.Queue()
+                self.thread = threading.Thread(target=self.loop)  # SPG611
+                self.thread.daemon = True
+                self.thread.start()
+
+            def loop(self):
+                while True:
+                    torch.save(self.jobs.get(), "last.pt")
+
+        def main(x):
+            saving = Saving()
+            saving.start()
+            holding = Holding()
+            joined = Joined()
+            dist.all_reduce(x)
+            saving.jobs.put(x)
+            holding.jobs.put(x)
+            joined.join()
+
+        def inside(x):
+            dist.all_reduce(x)
+
+            def write():
+                torch.save(x, "last.pt")
+
+            thread = threading.Thread(target=write)  # SPG611
+            thread.setDaemon(True)
+            thread.start()
+        """,
+        "SPG611",
+    )
+
+
 def test_daemons_that_somebody_waits_for() -> None:
     """Closed, finished, left at exit, or handed to somebody else."""
     for use in (
