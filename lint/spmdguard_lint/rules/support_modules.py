@@ -10,7 +10,7 @@ is mentioned at all, so that ``0 * self.head.weight.sum()`` counts.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..names.dotted import called_name
@@ -24,6 +24,7 @@ _MEASURING = frozenset({"len", "max", "min", "sum", "any", "all"})
 _SELECTING = frozenset({"nonzero", "where", "masked_select", "argwhere", "unique", "index_select"})
 _MASKS = (ast.Name, ast.Compare, ast.UnaryOp)
 _DRAWS = ("random.", "torch.rand", "np.random.", "numpy.random.")
+Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Skip(NamedTuple):
@@ -35,9 +36,9 @@ class Skip(NamedTuple):
 
 
 def skips(
-    forward: ast.FunctionDef | ast.AsyncFunctionDef,
+    forward: Method,
     submodules: frozenset[str],
-    helpers: Iterable[ast.FunctionDef | ast.AsyncFunctionDef] = (),
+    helpers: Iterable[Method] = (),
     optional: frozenset[str] = frozenset(),
 ) -> Iterator[Skip]:
     """Every branch of a forward method that asks for content and decides which submodules take part.
@@ -45,12 +46,37 @@ def skips(
     ``helpers`` are the methods that it calls, which are read alike; what the forward method uses anyway is not missing.
     """
     anyway: frozenset[str] = frozenset()
+    helpers = tuple(helpers)
+    through = _through(submodules, helpers, lambda method, reader: reader.used(method.body))
+    surely = _through(submodules, helpers, lambda method, reader: _always(method.body, reader))
     for method in (forward, *helpers):
-        receiver = method.args.args[0].arg if method.args.args else "self"
-        reader = _Reader(receiver, submodules, optional if method is forward else frozenset())
+        reader = _Reader(_receiver(method), submodules, optional if method is forward else frozenset())
         reader.read_names(method)
-        anyway |= _always(method.body, reader) if method is forward else frozenset()
-        yield from _block(method.body, (), reader, _always(method.body, reader) | anyway)
+        reader.through = surely
+        always = _always(method.body, reader)
+        anyway |= always if method is forward else frozenset()
+        reader.through = through
+        yield from _block(method.body, (), reader, always | anyway)
+
+
+def _receiver(method: Method) -> str:
+    return method.args.args[0].arg if method.args.args else "self"
+
+
+def _through(
+    submodules: frozenset[str],
+    helpers: tuple[Method, ...],
+    uses: Callable[[Method, _Reader], frozenset[str]],
+) -> dict[str, frozenset[str]]:
+    """The submodules that each helper method uses, itself or by way of others."""
+    found: dict[str, frozenset[str]] = {}
+    for _ in helpers[:3]:
+        for method in helpers:
+            reader = _Reader(_receiver(method), submodules, frozenset())
+            reader.through = dict(found)
+            used = uses(method, reader)
+            found[method.name] = frozenset(f"self.{name.rpartition('.')[2]}" for name in used)
+    return found
 
 
 def _always(body: list[ast.stmt], reader: _Reader) -> frozenset[str]:
@@ -125,8 +151,9 @@ class _Reader:
         self.selected: set[str] = set()
         self.drawn: set[str] = set()
         self.members: frozenset[str] = frozenset()
+        self.through: dict[str, frozenset[str]] = {}
 
-    def read_names(self, forward: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def read_names(self, forward: Method) -> None:
         arguments = forward.args
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
         self.derived = {a.arg for a in every} - {self.receiver}
@@ -223,6 +250,8 @@ class _Reader:
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                     if node.value.id == self.receiver and node.attr in self.submodules:
                         found.add(f"{self.receiver}.{node.attr}")
+                    elif node.value.id == self.receiver:
+                        found |= self.through.get(node.attr, frozenset())
                 elif (
                     isinstance(node, ast.Name) and node.id in self.members and isinstance(node.ctx, ast.Load)
                 ):

@@ -52,6 +52,7 @@ def _given(scope: Function, names: list[str], keywords: set[str]) -> Iterator[st
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+    bound.update(_bound_where_there(scope, batches))
     for call in own_nodes(scope):
         if not isinstance(call, ast.Call) or len(call.args) > len(names) or called_name(call)[:1].isupper():
             continue
@@ -59,6 +60,26 @@ def _given(scope: Function, names: list[str], keywords: set[str]) -> Iterator[st
         for name, value in given:
             if name in keywords and name is not None and _is_optional(value, batches, bound):
                 yield name
+
+
+def _bound_where_there(scope: Function, batches: frozenset[str]) -> Iterator[str]:
+    """Names that are None but where a question to the batch binds them: ``if "images" in batch: images = ...``."""
+    empty = {
+        target.id
+        for node in own_nodes(scope)
+        if isinstance(node, ast.Assign) and _is_none(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in own_nodes(scope):
+        if isinstance(node, ast.If) and empty and batches.intersection(_names(node.test)):
+            for statement in (*node.body, *node.orelse):
+                if isinstance(statement, ast.Assign) and not _is_none(statement.value):
+                    yield from empty.intersection(n for target in statement.targets for n in _names(target))
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _batches(scope: Function) -> frozenset[str]:
@@ -86,12 +107,11 @@ def _is_next(value: ast.expr) -> bool:
 def _is_optional(value: ast.expr, batches: frozenset[str], bound: frozenset[str] | set[str]) -> bool:
     if isinstance(value, ast.Name):
         return value.id in bound
-    if isinstance(value, ast.Call) and called_name(value) == "get" and len(value.args) == 1:
+    if isinstance(value, ast.Call) and called_name(value) == "get" and all(map(_is_none, value.args[1:])):
         return isinstance(value.func, ast.Attribute) and bool(batches.intersection(_names(value.func.value)))
     if isinstance(value, ast.IfExp):
         arms = (value.body, value.orelse)
-        none = any(isinstance(arm, ast.Constant) and arm.value is None for arm in arms)
-        return none and bool(batches.intersection(_names(value.test)))
+        return any(map(_is_none, arms)) and bool(batches.intersection(_names(value.test)))
     return False
 
 

@@ -319,6 +319,16 @@ def test_arguments_that_a_batch_lacks() -> None:
                 model(batch["ids"], images=batch.get("images")).sum().backward()
         """,
         """
+        def train(loader):
+            model = DDP(Leaving())
+            for batch in loader:
+                images = None
+                if "images" in batch:
+                    images = batch["images"].cuda()
+                model(batch["ids"], images).sum().backward()
+                model(batch["ids"], batch.get("images", None)).sum().backward()
+        """,
+        """
         class Trainer:
             def __init__(self):
                 self.model = Both()
@@ -330,6 +340,42 @@ def test_arguments_that_a_batch_lacks() -> None:
         """,
     ):
         assert agree(OPTIONAL % reported + use, "SPG310")
+
+
+def test_submodules_of_helper_methods() -> None:
+    """A method that uses a submodule stands for it, in the arm of a branch and beside it."""
+    assert agree(
+        """
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.trunk = nn.Linear(8, 8)
+                self.head = nn.Linear(8, 1)
+                self.side = nn.Linear(8, 1)
+
+            def scored(self, x):
+                return self.head(x).sum()
+
+            def beside(self, x):
+                return self.side(x).sum()
+
+            def forward(self, x, keep):
+                out = self.trunk(x) + self.beside(x)
+                picked = out[keep]
+                if picked.numel() > 0:
+                    out = out + self.scored(picked)  # SPG310
+                    out = out + self.beside(picked)
+                return out
+
+        def build():
+            return DDP(Net())
+        """,
+        "SPG310",
+    )
 
 
 def test_arguments_that_settings_leave_out() -> None:
