@@ -187,6 +187,7 @@ _TENSOR = Arg(0, "tensor")  # what such a method leaves the same on every rank, 
 
 UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "getsockname": (0, 0, varying("environment")),
+    "should_prune": (0, 1, varying("data", certainty="likely")),
     "wait_for_everyone": (0, 0, BARRIER),
     "all_reduce": (1, _ANY, agreed("all_reduce", None, _TENSOR, certainty="likely")),
     "all_gather": (1, _ANY, agreed("all_gather", certainty="likely")),

@@ -94,6 +94,7 @@ MARKERS: tuple[bytes, ...] = (
     b"torchtitan",
     b"detectron2.utils",
     b"ray.train",
+    b"TorchDistributed",
     b"torchrun",
     b'"accelerate", "launch"',
     b"accelerate launch",

@@ -43,6 +43,8 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
     "detectron2": ("frameworks",),
     "fvcore": ("frameworks",),
     "pytorch_metric_learning": ("frameworks",),
+    "optuna": ("searches",),
+    "optuna_integration": ("searches",),
     "horovod": ("launchers",),
     "ignite": ("launchers",),
     "torch_xla": ("launchers",),

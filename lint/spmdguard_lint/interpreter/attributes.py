@@ -25,6 +25,7 @@ from ..values.value import (
 from .enums import member_attribute, member_of
 from .frame import Frame
 from .kinds import DIMENSIONS, of_form
+from .lengths import part_of_share
 from .partly import note_attribute_use
 
 _OPAQUE = frozenset({"expr", "sym"})
@@ -117,7 +118,7 @@ def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     if name in SHAPES and receiver.taint:
         kept = frozenset(t for t in receiver.taint if t.kind not in ("data", "synced", "random"))
         return retaint(value, union(kept, receiver.trip or NO_TAINT))
-    return value
+    return part_of_share(value, receiver, NONE)
 
 
 def conventional(frame: Frame, name: str, node: ast.AST) -> Value | None:

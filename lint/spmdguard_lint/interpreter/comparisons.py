@@ -68,10 +68,19 @@ def _operator(value: Value) -> str:
     return str(label[1]) if isinstance(label, tuple) and label[:1] == ("computed",) else ""
 
 
-def _is_number(value: Value) -> bool:
+def is_number(value: Value) -> bool:
     """Whether a value can only be a number: computed, or an index that a ``range`` or ``enumerate`` gave."""
     counted = value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("index",)
     return counted or _operator(value) in _ARITHMETIC
+
+
+def hashes_alike(value: Value) -> bool:
+    """Whether a value is made of numbers alone: what holds a text has another hash in each process."""
+    if value.tag == "tuple":
+        return all(map(hashes_alike, value.data))
+    if is_const(value):
+        return isinstance(value.data[0], (int, float))
+    return is_number(value) or value.tag in ("rank", "local_rank", "node_rank", "group_rank", "world")
 
 
 def _asks_for_structure(operator: str, left: Value, right: Value) -> bool:
@@ -98,7 +107,7 @@ def compare(operator: str, left: Value, right: Value) -> Value:
     launched = _launch_test(operator, left, right) or _world_test(operator, left, right)
     if launched is not None:
         return launched
-    if operator in ("is", "is not") and right.key == NONE.key and _is_number(left):
+    if operator in ("is", "is not") and right.key == NONE.key and is_number(left):
         return FALSE if operator == "is" else TRUE
     result = _of_choices(operator, left, right) or fold(expression(operator, (left, right)))
     if result.taint and _asks_for_structure(operator, left, right):

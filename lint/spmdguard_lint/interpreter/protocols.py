@@ -56,6 +56,7 @@ _BUILT_IN = {
     "int": ("__int__", "__index__"),
     "float": ("__float__", "__index__"),
     "abs": ("__abs__",),
+    "hash": ("__hash__",),
     "round": ("__round__",),
 }
 _CONVERSIONS = {ord("s"): _TEXT, ord("r"): ("__repr__",), ord("a"): ("__repr__",)}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..model import Certainty
     from ..values.value import Value
 
-KINDS = ("rank", "group-rank", "time", "random", "order", "data", "filesystem")
+KINDS = ("rank", "group-rank", "time", "random", "order", "data", "filesystem", "environment")
 
 
 def varies(

@@ -271,3 +271,39 @@ def test_a_share_is_even_however_long_the_number_of_items_is() -> None:
         """,
         *RULES,
     )
+
+
+def test_parts_of_what_was_made_for_the_rank_are_as_long_everywhere() -> None:
+    """Several loaders made at once for a rank of a world: unpacked, by index, key or attribute; not by the rank."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def unpacked(make, score):
+            train, held_out = make(dist.get_rank(), dist.get_world_size())
+            for x in train:
+                dist.all_reduce(score(x))
+            for x in held_out:
+                dist.all_reduce(score(x))
+
+        def chosen(make, score):
+            loaders = make(dist.get_rank(), dist.get_world_size())
+            for x in loaders[0]:
+                dist.all_reduce(score(x))
+            for x in loaders["train"]:
+                dist.all_reduce(score(x))
+            for x in loaders.train:
+                dist.all_reduce(score(x))
+
+        def by_rank_alone(make, score):
+            train, held_out = make(dist.get_rank())
+            for x in train:
+                dist.all_reduce(score(x))  # SPG401
+
+        def one_for_each(make, score):
+            loaders = make(dist.get_rank(), dist.get_world_size())
+            for x in loaders[dist.get_rank()]:
+                dist.all_reduce(score(x))  # SPG401
+        """,
+        *RULES,
+    )
