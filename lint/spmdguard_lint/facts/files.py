@@ -5,7 +5,7 @@ from __future__ import annotations
 from .build import PURE, local, varying
 from .fact import Fact, TypeFacts
 
-_SEEN = varying("filesystem")
+_SEEN = varying("filesystem", event="seen")
 _LISTED = varying("filesystem", raises_local=True, event="read")
 _LISTING = varying("filesystem", raises_local=True, event="list")
 _WALKED = varying("filesystem", event="list")
@@ -45,15 +45,15 @@ FUNCTIONS: dict[str, Fact] = {
     "os.path.islink": _SEEN,
     "os.path.getsize": _LISTED,
     "os.path.getmtime": _LISTED,
-    "os.access": _SEEN,
+    "os.access": varying("filesystem"),
     "os.stat": _LISTED,
     "os.listdir": _LISTING,
     "os.scandir": _WALKED,
     "os.walk": _WALKED,
     "glob.glob": _WALKED,
     "glob.iglob": _WALKED,
-    "shutil.disk_usage": _SEEN,
-    "shutil.which": _SEEN,
+    "shutil.disk_usage": varying("filesystem"),
+    "shutil.which": varying("filesystem"),
     "os.path.join": PURE,
     # changes
     "os.mkdir": _MKDIR,

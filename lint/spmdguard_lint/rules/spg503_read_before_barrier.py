@@ -3,7 +3,7 @@
 
 ## What it does
 Finds files and folders that one rank makes and another rank uses, with no collective in between; and those that
-one rank removes or renames while others may still be at them.
+one rank removes or renames while others may still be at them, or may still look for them.
 
 ## Why is this bad
 Nothing orders the two: the other rank may come first, and finds no folder, or half a file. On one machine the
@@ -66,6 +66,7 @@ from ..traces.where import Where
 from ..values.evaluate import rank_dependent
 from ..values.value import FALSE, TRUE, Place
 from .support_events import finding, reading
+from .support_polling import taken_unseen
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -83,6 +84,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if root.contents.by_rank and events & (WRITES | {"open", "remove"}) and len(events) > 1:
             yield from _races(root)
             yield from _taken_away(root)
+            yield from _taken_unseen(root)
 
 
 def _taken_away(root: Root) -> Iterator[Finding]:
@@ -112,6 +114,22 @@ def _taken_away(root: Root) -> Iterator[Finding]:
                     others=(f"{using}  # may come later",),
                 )
                 break
+
+
+def _taken_unseen(root: Root) -> Iterator[Finding]:
+    """What tells the other ranks that something is done, taken away before they are sure to have seen it."""
+    for taker, poll in taken_unseen(root):
+        taking, asking = taker.node.text, poll.node.text
+        yield finding(
+            RULE,
+            taker.node,
+            f"`{taking}` may come before `{asking}` of another rank has seen the file, for which it then waits for ever",
+            "put a barrier before the file is taken away",
+            steps=[(poll.node.place, f"`{asking}` is asked until the file is there")],
+            where=taker.where,
+            diverging=(taking,),
+            others=(f"{asking}  # may come later, and for ever",),
+        )
 
 
 def _shown(taker: Access) -> tuple[Node, Where | None, list[tuple[Place, str]]]:

@@ -27,6 +27,7 @@ WRITES = frozenset({"write", "mkdir", "rename"})
 READS = frozenset({"read", "list"})
 _WAITS = frozenset({"store-wait", "store-get", "wait", "thread-join"})
 KINDS = WRITES | READS | {"open", "remove"}
+ASKED = frozenset({"seen"})  # whether there is such a file
 _PRIVATE = ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporaryFile", "getpid", "uuid")
 Components = tuple[Hashable, ...]
 
@@ -48,22 +49,22 @@ class Access:
         return set(self.phases)
 
 
-def accesses(tree: Tree) -> list[Access]:
+def accesses(tree: Tree, kinds: frozenset[str] = KINDS) -> list[Access]:
     """All file operations of a root's tree, in the order of the code."""
     found: dict[Node, Access] = {}
     order = preorder(tree)
-    beside = passed_by(tree, _concerns)
+    beside = passed_by(tree, lambda node: _concerns(node, kinds))
     for rank in RANKS:
-        walk = _Accesses(rank, order, found)
+        walk = _Accesses(rank, order, found, kinds)
         walk.passed_by = beside
         walk.run(tree, "")
     return sorted(found.values(), key=lambda access: access.index)
 
 
-def _concerns(node: Node) -> bool:
+def _concerns(node: Node, kinds: frozenset[str]) -> bool:
     """Whether a node touches files, or orders what does."""
     if isinstance(node, Event):
-        return node.name in KINDS or node.name in _WAITS
+        return node.name in kinds or node.name in _WAITS
     if isinstance(node, Branch):
         return node.form == "while" and asks_files(node.condition)
     return isinstance(node, Op) and node.kind != "request"
@@ -86,8 +87,11 @@ def preorder(tree: Tree) -> dict[Node, int]:
 class _Accesses(Walk):
     """State: the last operation of all ranks, or the loop that polls the file system."""
 
-    def __init__(self, rank: int, order: dict[Node, int], found: dict[Node, Access]) -> None:
+    def __init__(
+        self, rank: int, order: dict[Node, int], found: dict[Node, Access], kinds: frozenset[str]
+    ) -> None:
         super().__init__(rank=rank, world=WORLD, local=LOCAL)
+        self.kinds = kinds
         self.me = rank
         self.order = order
         self.found = found
@@ -96,7 +100,7 @@ class _Accesses(Walk):
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Op):
             return state if node.kind == "request" else node
-        if isinstance(node, Event) and node.name in KINDS:
+        if isinstance(node, Event) and node.name in self.kinds:
             access = self.found.get(node)
             if access is None:
                 access = self.found[node] = _access(node, self.order.get(node, 0), where)

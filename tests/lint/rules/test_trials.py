@@ -23,7 +23,7 @@ def test_pruning_by_ones_own_trial() -> None:
                     model(x).backward()
                 if trial is not None and trial.should_prune():
                     raise optuna.TrialPruned()  # SPG205
-        
+
         def stops(trial: optuna.Trial, net, loader):
             model = DDP(net)
             for epoch in range(3):
@@ -32,7 +32,7 @@ def test_pruning_by_ones_own_trial() -> None:
                 trial.report(1.0, epoch)
                 if trial.should_prune():
                     break  # SPG102
-        
+
         """,
         *RULES,
     )
