@@ -123,7 +123,7 @@ def _taken_unseen(root: Root) -> Iterator[Finding]:
         yield finding(
             RULE,
             taker.node,
-            f"`{taking}` may come before `{asking}` of another rank has seen the file, for which it then waits for ever",
+            f"`{taking}` may come before `{asking}` of another rank has seen the file: it then waits for ever",
             "put a barrier before the file is taken away",
             steps=[(poll.node.place, f"`{asking}` is asked until the file is there")],
             where=taker.where,
