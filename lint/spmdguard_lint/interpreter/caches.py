@@ -9,22 +9,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
 
+from ..names.shown import compared_with_others
 from ..traces.nodes import Branch, Op, Tree, every_node
 from ..values.evaluate import rank_dependent
 from ..values.value import (
     FALSE,
     NO_TAINT,
     TRUE,
+    Taint,
     Taints,
     Value,
     is_const,
+    place_of,
     retaint,
     symbol,
     union,
 )
 from .frame import Frame
+from .selection import is_given
 from .state import KEPT, NOT_KEPT, join
+
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
 
 CACHES = frozenset(
     {
@@ -75,10 +83,14 @@ def call_cached(
         with frame.collecting() as nodes:
             result = call_value(frame, function, args, kwargs, node, spread=spread)
         why = union(*(own_key(key) for key in keys)) if _meets(nodes) else NO_TAINT
+        if _meets(nodes) and not why and any(map(is_given, keys)):
+            why = _shown(frame, function)
         if why:
             condition = symbol(("kept", frame.place(node), *(key.key for key in keys)), why)
             frame.out.append(Branch(frame.place(node), condition, [], nodes, FORM, text_of(node)))
         else:
+            if frame.caller is not None:
+                frame.machine.decided.add(frame.place(node))
             frame.out.extend(nodes)
         return result
 
@@ -151,6 +163,45 @@ def own_key(key: Value) -> Taints:
     if rank_dependent(key):
         return NO_TAINT
     return data_of(frozenset(t for t in key.taint if t.kind in _OWN))
+
+
+def _shown(frame: Frame, function: Value) -> Taints:
+    """Why keys may differ that a function compares with those of other ranks."""
+    while function.tag == "wrapped":
+        function = function.data[1]
+    info: FunctionInfo | None = function.data[0] if function.tag == "func" else None
+    return NO_TAINT if info is None else shown_to_others(frame, info, _parameters(info.node))
+
+
+def _parameters(node: ast.AST) -> set[str]:
+    given = getattr(node, "args", None)
+    return (
+        {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)} - {"self", "cls"}
+        if given
+        else set()
+    )
+
+
+def shown_to_others(frame: Frame, info: FunctionInfo, names: set[str]) -> Taints:
+    """Why what a function keeps by some of its names is kept on one rank alone: it compares them with other ranks'."""
+    from .expressions import text_of
+
+    call = compared_with_others(info.node, names)
+    if call is None:
+        return NO_TAINT
+    place = place_of(info.module.filename, call)
+    return frozenset({Taint("data", place, f"what `{text_of(call)}` compares", "likely")})
+
+
+def new_key(frame: Frame, key: Value, test: ast.Compare) -> Taints | None:
+    """Why a key may be new on one rank alone, where the function at hand puts something under it; else None."""
+    if not (key.taint or is_given(key)) or not fills(frame, test.comparators[0], test.left):
+        return None
+    why = own_key(key)
+    if why or not is_given(key) or frame.function is None:
+        return why
+    names = {part.id for part in ast.walk(test.left) if isinstance(part, ast.Name)}
+    return shown_to_others(frame, frame.function, names - {"self", "cls"})
 
 
 def fills(frame: Frame, mapping: ast.expr, key: ast.expr) -> bool:

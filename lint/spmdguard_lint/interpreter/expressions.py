@@ -28,7 +28,7 @@ from ..values.value import (
     symbol,
     union,
 )
-from .caches import fills, own_key
+from .caches import new_key
 from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_condition, strengthen
 from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
 from .frame import Frame
@@ -251,9 +251,8 @@ def _compare_whole(frame: Frame, operator: str, left: Value, right: Value, node:
     is_dict = is_container(frame, right) and frame.machine.objects.info(right).kind == "dict"
     if is_dict and operator in ("in", "not in"):
         label = (operator, left.key, right.data[0], version(frame, right).key)
-        why = existence(left.taint)
-        if left.taint and isinstance(node, ast.Compare) and fills(frame, node.comparators[0], node.left):
-            why = own_key(left)
+        new = new_key(frame, left, node) if isinstance(node, ast.Compare) else None
+        why = existence(left.taint) if new is None else new
         return symbol(label, union(why, structure(frame, right)))
     result = compare(operator, items_now(frame, left), items_now(frame, right))
     return retaint(result, existence(result.taint)) if asks and result.taint else result

@@ -235,3 +235,70 @@ def twice():
         "SPG101",
         "SPG104",
     )
+
+
+def test_keys_that_a_function_compares_with_other_ranks() -> None:
+    """Who reduces or gathers the key of a kept result expects it to differ; steps and names that are not shown do not."""
+    assert agree(
+        """
+        import functools
+
+        import torch
+        import torch.distributed as dist
+
+        @functools.lru_cache(maxsize=128)
+        def common(frames):
+            t = torch.tensor([frames + 1])
+            dist.all_reduce(t, op=dist.ReduceOp.MAX)
+            return int(t)
+
+        def pad(loader):
+            for batch in loader:
+                common(batch.shape[1])  # SPG305
+
+        class Lengths:
+            @functools.cache
+            def all_of(self, own):
+                found = [None] * dist.get_world_size()
+                dist.all_gather_object(found, own)
+                return found
+
+            def run(self, batches):
+                for batch in batches:
+                    self.all_of(len(batch))  # SPG305
+
+        _known = {}
+
+        def by_hand(own):
+            if own not in _known:
+                value = torch.tensor(own)
+                dist.all_reduce(value)  # SPG305
+                _known[own] = value.item()
+            return _known[own]
+
+        def steps(num):
+            for step in range(num):
+                common(step)
+            common(8)
+            common(dist.get_world_size())
+
+        @functools.lru_cache
+        def group_of(size):
+            return dist.new_group(list(range(size)))
+
+        def groups(sizes):
+            for size in sizes:
+                group_of(size)
+
+        @functools.lru_cache
+        def mean_of_flag(name):
+            value = torch.ones(())
+            dist.all_reduce(value)
+            return value, name
+
+        def named(names):
+            for name in names:
+                mean_of_flag(name)
+        """,
+        *CODES,
+    )
