@@ -44,6 +44,7 @@ from .operands import describe, mark_aliases
 from .orders import order_at
 from .reduced import note_own, own_norm, read_too_soon
 from .stacks import EXIT_STACK, on_exit_stack
+from .summed import note_summed
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
@@ -127,6 +128,7 @@ def apply_fact(
     result = result_of_fact(frame, fact, name, receiver, args, kwargs, node)
     if fact.op is not None and (fact.buffers or fact.outputs):
         note_told(frame, args, kwargs, place, fact.op)
+        note_summed(frame, fact.op, args, kwargs, place, text)
     if frame.state is not None:
         _write_buffers(frame, fact, name, args, kwargs, node, result)
     return result

@@ -21,6 +21,7 @@ from .kinds import DRAWN
 from .lengths import trip_taint
 from .protocols import special
 from .selection import counted
+from .summed import summed_up
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
@@ -181,7 +182,7 @@ ITERTOOLS: dict[str, Maker] = {
 def range_trip(frame: Frame, args: list[Value], taint: Taints, node: ast.AST) -> Taints:
     """Why a range may have another length."""
     if not taint or not 0 < len(args) <= 3:
-        return taint or counted(frame, args, node)
+        return taint or counted(frame, args, node) or summed_up(frame, args)
     start, stop, step = [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3]
     return NO_TAINT if is_even_share(start, stop, step) else taint
 

@@ -22,7 +22,7 @@ UNEVEN = frozenset(
     {"call:datasets.distributed.split_dataset_by_node", "call:shard"}
 )  # neither pads nor drops
 _MAPPINGS = ("call:items", "call:keys", "call:values")
-_PARTS_OF_MODULES = frozenset(
+PARTS_OF_MODULES = frozenset(
     f"call:{name}{what}"
     for name in ("", "named_")
     for what in ("parameters", "buffers", "modules", "children")
@@ -33,7 +33,7 @@ def trip_taint(value: Value) -> Taints:
     """Why ranks may run a loop over this value a different number of times."""
     if value.trip is not None:
         return value.trip
-    if value.tag == "expr" and value.data[0] in _PARTS_OF_MODULES:
+    if value.tag == "expr" and value.data[0] in PARTS_OF_MODULES:
         return NO_TAINT
     if value.tag == "expr" and value.data[0] in _AS_LONG:
         found = union(*(trip_taint(operand) for operand in value.data[1]))

@@ -38,6 +38,7 @@ from .protocols import iterator_of, next_of
 from .selection import distinct
 from .state import State, join, same, widen
 from .statements import execute_block
+from .summed import as_many_as_summed
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
@@ -66,6 +67,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     item: list[Value] = []
     order = order_of(frame, iterated)
     trip = doubted_of_many(frame, iterated, trip_of(frame, iterated, order))
+    trip = trip or as_many_as_summed(frame, iterated)
     ends: list[Taints] = [NO_TAINT]
 
     def element() -> Value:

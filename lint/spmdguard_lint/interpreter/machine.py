@@ -19,7 +19,7 @@ from ..facts import lookup as facts
 from ..names.reach import Reach
 from ..names.symbols import Symbol
 from ..traces.nodes import Tree
-from ..values.value import NONE, Place, Taints, Value, choice, constant, symbol, union
+from ..values.value import NONE, Place, Taint, Taints, Value, choice, constant, symbol, union
 from .frame import Frame
 from .heap import Heap
 from .memo import CallMemo
@@ -117,6 +117,7 @@ class Machine:
         self.repeated: dict[Hashable, Repeated] = {}
         self.told: set[object] = set()
         self.listings: set[Place] = set()  # where folders are listed
+        self.summed: dict[int, Taint] = {}  # lengths that ranks have summed up, by key
         self.model_parts: dict[Hashable, Place] = {}  # items of ``model.parameters()`` and the like, by key
         self.enums: dict[str, ClassInfo] = {}
         self.in_handlers: dict[Place, Tree] = {}  # by where a signal handler is installed

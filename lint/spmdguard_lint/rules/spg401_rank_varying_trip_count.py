@@ -43,8 +43,9 @@ def evaluate(files, score):
 
 ## Known limits
 The length of a loader or a list is taken to be the same on every rank unless something in the code says
-otherwise: a share by rank, a filter on data, a generator over local files. Loops inside `Join` or
-`join_uneven_inputs` are no findings.
+otherwise: a share by rank, a filter on data, a generator over local files, or that the ranks sum it up
+(`dist.all_reduce(torch.tensor(len(rollout)))`).
+Loops inside `Join` or `join_uneven_inputs` are no findings.
 
 ## Fix safety
 No fix.

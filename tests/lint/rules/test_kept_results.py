@@ -238,7 +238,7 @@ def twice():
 
 
 def test_keys_that_a_function_compares_with_other_ranks() -> None:
-    """Who reduces or gathers the key of a kept result expects it to differ; steps and names that are not shown do not."""
+    """Who reduces or gathers the key of a kept result expects it to differ; steps do not."""
     assert agree(
         """
         import functools
