@@ -208,11 +208,11 @@ UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "reduce_scatter_tensor": (1, _ANY, exchanged("reduce_scatter_tensor", certainty="likely")),
     "gather_for_metrics": (1, _ANY, agreed("gather_for_metrics", certainty="likely")),
     "reduce_boolean_decision": (1, 2, agreed("reduce_boolean_decision", certainty="likely")),
-    "to_local": (0, 1, varying("data", event="to-local", certainty="likely")),
     "full_tensor": (0, 1, agreed("full_tensor", certainty="likely")),
     "monitored_barrier": (0, _ANY, agreed("monitored_barrier", event="barrier")),
     "barrier": (0, 2, agreed("barrier", event="barrier", certainty="likely")),
     "save_pretrained": (1, _ANY, Fact(raises_local=True, event="write", certainty="likely")),
+    "unlink": (0, 1, Fact(raises_local=True, event="remove", certainty="likely")),
     "push_to_hub": (0, _ANY, Fact(raises_local=True, event="upload", certainty="likely")),
     "destroy_process_group": (
         0,

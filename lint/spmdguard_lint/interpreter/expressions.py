@@ -34,6 +34,7 @@ from .contents import condition_of, is_container, items_now, structure, version,
 from .frame import Frame
 from .gradients import missing_gradient
 from .inflight import used
+from .local_shards import asks_if_empty, has_rows
 from .lookup import lookup_name
 from .partly import note_use
 from .protocols import BINARY, compared, formatted, special
@@ -255,6 +256,7 @@ def _compare_whole(frame: Frame, operator: str, left: Value, right: Value, node:
         why = existence(left.taint) if new is None else new
         return symbol(label, union(why, structure(frame, right)))
     result = compare(operator, items_now(frame, left), items_now(frame, right))
+    result = asks_if_empty(result, operator, left, right, frame.place(node))
     return retaint(result, existence(result.taint)) if asks and result.taint else result
 
 
@@ -397,7 +399,7 @@ def _each_yielded(node: ast.YieldFrom) -> ast.For:
 def truthiness(frame: Frame, node: ast.expr) -> Value:
     """The value of a condition."""
     value = condition_of(frame, strengthen(evaluate(frame, node)), node)
-    value = simplify_condition(value)
+    value = simplify_condition(has_rows(value, value, frame.place(node)))
     always = settled(value)
     return value if always is None else constant(always)
 

@@ -70,14 +70,11 @@ def varying_value(
     if fact.event == "synced-forward":
         taint = taint | {Taint("synced", real, text)}
     taint = union(taint, *(a.taint for a in args))
-    trip = (
-        taint if fact.event == "to-local" else None
-    )  # a shard may have fewer rows than those of other ranks
     if fact.returns:
-        return Value("extobj", (fact.returns, (name, place), None), taint, trip, ("extobj", name, place))
+        return Value("extobj", (fact.returns, (name, place), None), taint, None, ("extobj", name, place))
     if fact.event == "list":
         frame.machine.listings.add(real)
-    return symbol((name, place), taint, trip)
+    return symbol((name, place), taint)
 
 
 def _rank_value(

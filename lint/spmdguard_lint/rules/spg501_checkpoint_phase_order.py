@@ -3,13 +3,16 @@
 
 ## What it does
 Finds the last step of a checkpoint (the pointer to the latest one is moved, folders are renamed, old ones are
-removed) that is taken while an asynchronous save is still writing; and old files that one rank removes before the
-ranks have agreed that all of them have written the new ones, where their errors are kept for later.
+removed) that is taken while an asynchronous save is still writing, or while other ranks are still at their parts; old
+files that one rank removes before the ranks have agreed that all of them have written the new ones, where their errors
+are kept for later; and old checkpoints that are removed before the new one is written.
 
 ## Why is this bad
 `async_save` returns at once; the files are complete when its result has been waited for. A job that is killed
 in between restarts from a pointer to half a checkpoint, and the older one that was whole has been removed. So it is
-with shards written under `deferring`: a full disk on one rank is known to that rank alone until the next agreement.
+with a file `latest` that rank 0 writes when its own part is done, and with a checkpoint that makes room for the next:
+stopped in between, a job has neither. Of shards written under `deferring` a full disk on one rank is known to that rank
+alone until the next agreement.
 
 ## Example
 ```python
@@ -45,7 +48,10 @@ or move the pointer when the next save begins, after waiting for this one.
 
 ## Known limits
 Waiting is a call of `result()`, `wait()` or a method with such a name. Errors of these steps are SPG201. A collective
-other than a barrier between write and removal is taken for an agreement.
+other than a barrier between write and removal is taken for an agreement. A file says that a checkpoint is there where
+its name does (`latest`, `tracker`, `COMPLETE`). A removal makes room where it takes the new file's own path or folder,
+all files of a listing of that folder, or the path that the function remembers; functions that keep some of the old
+files are let alone, and a file that is written over without a removal is not reported.
 
 ## Fix safety
 No fix.
@@ -67,9 +73,10 @@ from ..traces.nodes import Call, Event, Fallible, Node, Op, Region
 from ..traces.sequence import Walk
 from ..traces.where import Where, around, calls_of
 from .support_events import finding, reading
+from .support_phases import marked_early, removed_early
 
 if TYPE_CHECKING:
-    from ..analysis import Analysis
+    from ..analysis import Analysis, Root
     from ..model import Finding
 
 RULE = rule(code="SPG501", name="checkpoint-phase-order", severity="warning", status="stable", page=__doc__)
@@ -83,6 +90,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Report final steps of a checkpoint that do not wait for its save."""
     for root in reading(analysis):
         contents = root.contents
+        if contents.ops and contents.events & {"write", "rename", "open"}:
+            yield from _too_early(root)
         if "deferred" in contents.regions and "remove" in contents.events:
             shards = _Shards()
             shards.run(root.tree, "")
@@ -93,6 +102,33 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             walk = _Saves()
             walk.run(root.tree, "")
             yield from walk.found.values()
+
+
+def _too_early(root: Root) -> Iterable[Finding]:
+    """Markers before all parts are there, and old checkpoints that go before the new one has come."""
+    if root.contents.by_rank:
+        for step, part in marked_early(root.accesses):
+            yield finding(
+                RULE,
+                step.node,
+                f"`{step.node.text}` may come before `{part.node.text}` of other ranks is done: no collective stands "
+                "between them",
+                "put a barrier, or the agreement on errors, before the file that says that the checkpoint is there",
+                steps=[(part.node.place, f"`{part.node.text}` writes the part of each rank")],
+                where=step.where,
+                diverging=(step.node.text,),
+                others=(f"{part.node.text}  # may still be writing",),
+            )
+    if "remove" in root.contents.events:
+        for step, write in removed_early(root):
+            yield finding(
+                RULE,
+                step.node,
+                f"`{step.node.text}` removes the old checkpoint before `{write.node.text}` has written the new one",
+                "write the new one first, under another name (`os.replace` moves it to its place), and remove then",
+                steps=[(write.node.place, "a job that is stopped in between has neither")],
+                where=step.where,
+            )
 
 
 class _Shards(Walk):

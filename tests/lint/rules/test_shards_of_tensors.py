@@ -9,6 +9,7 @@ RULES = (
     "SPG102",
     "SPG104",
     "SPG107",
+    "SPG205",
     "SPG305",
     "SPG401",
 )
@@ -45,13 +46,20 @@ def test_what_stands_in_a_shard_decides() -> None:
             for p in params:
                 if p.to_local().shape[0]:
                     dist.all_reduce(total)  # SPG305
+
+        def unpacked(params, total):
+            for p in params:
+                local = p._local_tensor
+                if local.numel() == 0:
+                    return  # SPG102
+                dist.all_reduce(total)
         """,
         *RULES,
     )
 
 
 def test_shards_in_which_every_rank_takes_part() -> None:
-    """A rank without rows gives a zero; the whole tensor and the number of dimensions are the same everywhere."""
+    """A zero from a rank without rows; the whole tensor, and how a shard is laid out, are no reason."""
     assert agree(
         """
         import torch
@@ -78,6 +86,13 @@ def test_shards_in_which_every_rank_takes_part() -> None:
             for p in params:
                 if p.to_local().ndim > 1:
                     dist.all_reduce(p.to_local())
+
+        def laid_out(p):
+            local = p.to_local()
+            if not local.is_contiguous() or local.dtype is torch.half:
+                raise ValueError("not laid out")
+            if local.shape[0] == p.shape[0]:
+                dist.all_reduce(local)
         """,
         *RULES,
     )

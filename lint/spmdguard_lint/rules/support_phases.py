@@ -1,0 +1,200 @@
+"""The order of a checkpoint's steps: what is old goes last, and what names the newest comes when all parts are there.
+
+Terminology: a *part* is a file that every rank writes under a name of its own; a *marker* is a small file by which the
+newest or complete checkpoint is found. What is *rotated* is removed to make room for a new checkpoint.
+Method: accesses of files with their phases (``traces.files``), and the function's text where names tell what is kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside
+from ..traces.nodes import Call
+from ..values.value import Place, Value, parts_of
+
+if TYPE_CHECKING:
+    from ..analysis import Root
+
+_SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "save_pretrained")
+_BY_RANK = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
+_MARKERS = re.compile(
+    r"latest|newest|tracker|last_?(?:ckpt|checkpoint|step|iter)"
+    r"|(?:^|[^a-z])(?:completed?|done|success|commit(?:ted)?|ready|finished)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+_UNFINISHED = re.compile(r"te?mp|part|\.new$", re.IGNORECASE)
+
+
+class Early(NamedTuple):
+    """A step that comes too early, and what it has to wait for."""
+
+    step: Access
+    awaited: Access
+
+
+def marked_early(found: list[Access]) -> Iterator[Early]:
+    """Markers that one rank writes while others may still write their parts."""
+    parts = [a for a in found if a.kind == "write" and len(a.ranks) == len(RANKS) and _of_one_rank(a)]
+    for step in found if parts else ():
+        if step.kind not in ("write", "rename") or not 0 < len(step.ranks) < len(RANKS) or not _marks(step):
+            continue
+        for part in parts:
+            if part.index < step.index and any(
+                part.phases[other] & step.phases[rank]
+                for other in part.ranks - step.ranks
+                for rank in step.ranks
+            ):
+                yield Early(step, part)
+                break
+
+
+def _of_one_rank(access: Access) -> bool:
+    """Whether each rank writes a file of its own."""
+    return not in_open_file(access.node) and any(
+        part.tag in _BY_RANK for value in _destinations(access) for part in parts_of(value)
+    )
+
+
+def _marks(access: Access) -> bool:
+    """Whether a small file is written or moved to its place that says which checkpoint is the newest, or whole."""
+    if _saves(access) or in_open_file(access.node):
+        return False
+    for value in _destinations(access)[:1]:
+        name = [text for text in _texts(components(value)[-1:]) if text]
+        if any(map(_MARKERS.search, name)) and not any(map(_UNFINISHED.search, name)):
+            return True
+    return False
+
+
+def _destinations(access: Access) -> list[Value]:
+    """The paths that are written to; of a saved object and its path both may be meant."""
+    return access.values[1:2] if access.kind == "rename" else access.values
+
+
+def _texts(parts: object) -> Iterator[str]:
+    if isinstance(parts, str):
+        yield parts
+    elif isinstance(parts, tuple):
+        for part in parts:
+            yield from _texts(part)
+
+
+def removed_early(root: Root) -> Iterator[Early]:
+    """Old checkpoints that are removed before the new one is written, in one function or what it calls for that."""
+    found = root.accesses
+    writers = [a for a in found if a.kind == "write" and _saves(a)]
+    for step in found if writers else ():
+        if step.kind != "remove":
+            continue
+        after = [w for w in writers if w.index > step.index and _goes_on_to(step, w)]
+        before = [w for w in writers if w.index < step.index and _goes_on_to(step, w)]
+        if after and not before and not _moved_later(after[0], found) and _makes_room(step, after[0], root):
+            yield Early(step, after[0])
+
+
+def _saves(access: Access) -> bool:
+    return access.node.call.endswith(_SAVES)
+
+
+def _goes_on_to(step: Access, writer: Access) -> bool:
+    """Whether a write stands in the same function, or in the one that calls the step for it."""
+    around = {(w.node, w.part) for w in chain(writer.where)}
+    inner = {(w.node, w.part) for w in chain(step.where)}
+    calls = sum(isinstance(node, Call) for node, _ in inner - around)
+    return around <= inner and calls <= 1 and bool(step.ranks & writer.ranks)
+
+
+def _moved_later(writer: Access, found: list[Access]) -> bool:
+    """Whether what is written is moved to its place afterwards: it was a scratch file."""
+    return any(
+        a.kind == "rename" and a.index > writer.index and a.paths and a.paths[0] in writer.paths
+        for a in found
+    )
+
+
+def _makes_room(step: Access, writer: Access, root: Root) -> bool:
+    """Whether a removal takes all that was there of what is written then."""
+    target = step.paths[0] if step.paths else ()
+    if target and any(inside(target, path) for path in writer.paths):
+        return True
+    functions = _functions(root, step.node.place, writer.node.place)
+    if any(map(_keeps_some, functions)):
+        return False
+    folders = [folder for listing in _listings(step, root) for folder in listing]
+    if any(inside(folder, path) for folder in folders for path in writer.paths):
+        return True
+    return any(_replaced_by_name(function, step, writer) for function in functions)
+
+
+def _listings(step: Access, root: Root) -> Iterator[list[Components]]:
+    """The folders in which the removed file was found."""
+    places = {taint.place for value in step.values[:1] for taint in value.taint if taint.kind == "filesystem"}
+    for access in root.accesses:
+        if access.kind == "list" and access.node.place in places:
+            paths = [path for path in access.paths if path]
+            by_pattern = access.node.call.startswith("glob.")
+            yield [path[:-1] if by_pattern else path for path in paths if len(path) > by_pattern]
+
+
+def _functions(root: Root, *places: Place) -> list[ast.AST]:
+    """The innermost functions of the root's module in which the places stand."""
+    found: list[ast.AST] = []
+    for place in places:
+        around = [
+            node
+            for node in ast.walk(root.module.tree)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and place.filename == root.module.filename
+            and node.lineno <= place.row <= (node.end_lineno or node.lineno)
+        ]
+        innermost = max(around, key=lambda node: node.lineno, default=None)
+        if innermost is not None and innermost not in found:
+            found.append(innermost)
+    return found
+
+
+def _keeps_some(function: ast.AST) -> bool:
+    """Whether a function counts, or leaves a part of, what it lists: it keeps some of the old files."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Slice):
+            return True
+        if isinstance(node, ast.Compare) and any(
+            isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "len"
+            for part in ast.walk(node)
+        ):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pop":
+            return True
+    return False
+
+
+def _replaced_by_name(function: ast.AST, step: Access, writer: Access) -> bool:
+    """Whether the removed path is one that the function remembers, and then is the path that was written."""
+    removed, written = _call_at(function, step.node.place), _call_at(function, writer.node.place)
+    if removed is None or written is None:
+        return False
+    receiver = [removed.func.value] if isinstance(removed.func, ast.Attribute) else []
+    old = {ast.unparse(part) for part in (*removed.args[:1], *receiver)}
+    new = {ast.unparse(part) for part in written.args}
+    return any(
+        isinstance(node, ast.Assign)
+        and node.lineno > written.lineno
+        and ast.unparse(node.value) in new
+        and any(ast.unparse(target) in old for target in node.targets)
+        for node in ast.walk(function)
+    )
+
+
+def _call_at(function: ast.AST, place: Place) -> ast.Call | None:
+    return next(
+        (
+            node
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (place.row, place.column)
+        ),
+        None,
+    )
