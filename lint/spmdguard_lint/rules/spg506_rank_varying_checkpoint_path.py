@@ -4,11 +4,13 @@
 ## What it does
 Finds checkpoints that every rank writes a part of, under a name that each rank makes for itself: from its own loss, its
 clock, a random number, or its rank. Also parts of a result that ranks write into a temporary folder which each of them
-has made (`tempfile.mkdtemp`), and of which one rank then reads those of the others.
+has made (`tempfile.mkdtemp`), and of which one rank then reads those of the others; and checkpoints that one rank alone
+writes, of which every rank then reads the one that its own data says.
 
 ## Why is this bad
 The parts belong in one folder. Ranks whose clocks stand on two sides of a second, or whose losses round differently,
-write into two folders, and neither holds a whole checkpoint. Nothing fails until somebody loads it.
+write into two folders, and neither holds a whole checkpoint. Nothing fails until somebody loads it. Where each rank
+remembers the best epoch by the loss of its own batches, it asks for a file that rank 0 has not written.
 
 ## Example
 ```python
@@ -59,10 +61,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..traces.divergence import group_key, variance
-from ..traces.files import RANKS, Access, appends, in_open_file
+from ..traces.files import RANKS, Access, appends, components, in_open_file
 from ..traces.nodes import Event, Op
 from ..traces.pieces import folders, made_of
 from ..traces.where import calls_of
+from ..values.evaluate import rank_dependent
+from ..values.value import NONE, alternatives
 from .registry import rule
 from .support_events import reading
 from .support_trees import Step, finding_at, steps
@@ -77,6 +81,8 @@ RULE = rule(
     code="SPG506", name="rank-varying-checkpoint-path", severity="error", status="stable", page=__doc__
 )
 HELP = "name it by what all ranks know alike (the step), or broadcast the name from rank 0"
+HELP_CHOICE = "choose by a value that all ranks have reduced, or broadcast the choice of the rank that writes"
+_CHOOSING = ("data", "random", "time", "exception")
 _KINDS = ("rank", "time", "random", "environment", "filesystem", "data")
 _OWN_FOLDERS = ("mkdtemp", "mktemp", "TemporaryDirectory")
 
@@ -91,6 +97,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in reading(analysis):
         if root.contents.events & {"write", "open"} and root.contents.ops:
             yield from _each_its_own(root)
+            if root.contents.by_rank:
+                yield from _chosen_alone(root)
 
 
 def _collective(step: Step, op: Op) -> Iterator[Finding]:
@@ -135,6 +143,35 @@ def _each_its_own(root: Root) -> Iterator[Finding]:
                 calls=calls_of(access.where),
                 reached=access.node,
             )
+
+
+def _chosen_alone(root: Root) -> Iterator[Finding]:
+    """Files that all ranks read, each the one that its own data says, of those that some ranks have written."""
+    found = root.accesses
+    writers = [a for a in found if a.kind == "write" and 0 < len(a.ranks) < len(RANKS)]
+    for use in found if writers else ():
+        if use.kind != "read" or len(use.ranks) < len(RANKS):
+            continue
+        for value in use.values:
+            told = tuple(
+                t for t in variance(value.taint) if t.kind in _CHOOSING and t.certainty != "possible"
+            )
+            if told and not rank_dependent(value) and any(_may_be(value, writer) for writer in writers):
+                message = f"each rank chooses by its own data which file `{use.node.text}` reads; not every rank writes"
+                calls = calls_of(use.where)
+                yield finding_at(RULE, use.node, message, HELP_CHOICE, taints=told[:2], calls=calls)
+                break
+
+
+def _may_be(value: Value, writer: Access) -> bool:
+    """Whether a path is one of those that an access writes, or of the same folder."""
+    ways = [components(one) for one in alternatives(value) if one.key != NONE.key]
+    return any(
+        len(path) == len(written) and path[:-1] == written[:-1] and (len(path) > 1 or path == written)
+        for path in ways
+        for written in writer.paths
+        if path
+    )
 
 
 def _folder_varies(access: Access) -> tuple[Taint, ...]:
