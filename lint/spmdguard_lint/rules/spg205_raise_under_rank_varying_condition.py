@@ -8,7 +8,8 @@ them; and calls that cannot succeed, made by one rank alone: a tensor, a set or 
 ## Why is this bad
 The check itself is right: a NaN, a bad shard, a missing key should end the job. But it ends one rank. The
 others go on to the next collective and wait there for the timeout, and what they print when it comes ("NCCL
-watchdog timeout") buries the one message that says what happened.
+watchdog timeout") buries the one message that says what happened. A verdict that is shared after a `try` with
+collectives in it meets those: the rank that has caught an error is a collective ahead of the others.
 
 ## Example
 ```python
@@ -62,9 +63,10 @@ No fix: the agreement costs a collective.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..model import Certainty, Finding
+from ..model import Certainty, Finding, TrailStep
 from ..traces.files import guarded_by_rank
 from ..traces.matching import worlds_for
 from ..traces.nodes import Event, Fallible, Node, Op
@@ -72,7 +74,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where
 from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
-from .support import from_divergence
+from .support import from_divergence, site
 from .support_claims import awaited, claimed, is_entry, where
 from .support_events import cared_for, counts, finding, reading
 
@@ -87,6 +89,9 @@ RULE = rule(
     status="stable",
     page=__doc__,
 )
+HELP_TOLD = (
+    "keep the collectives out of the `try`: tell the verdict on what may fail first, then go on to them"
+)
 HELP = "share the verdict before raising (all_reduce a flag), or defer the error with `@rank_local`"
 
 
@@ -97,6 +102,10 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             continue
         if is_entry(divergence.operation):  # what a metric cannot take is a precondition of its update
             continue
+        told = _told_too_late(divergence)
+        if told is not None:
+            yield told
+            continue
         others = awaited(divergence)
         message = f"`{divergence.text}` raises only {where(divergence)}; the other ranks go on to {others}"
         certainty: Certainty | None = None if _telling(divergence) else "possible"
@@ -106,6 +115,23 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             walk = _Certain()
             walk.run(root.tree, "")
             yield from walk.found.values()
+
+
+def _told_too_late(divergence: Divergence) -> Finding | None:
+    """A caught error that ranks tell one another in a collective, while those without one are at an earlier one."""
+    op = divergence.operation
+    if not divergence.caught or op is None or not op.tells or not divergence.diverging:
+        return None
+    if not divergence.diverging[0].endswith(f"(line {op.place.row})"):  # that of the others
+        return None
+    message = (
+        f"`{op.text}` tells that `{divergence.text}` was caught, while the ranks without an error are still at "
+        "the collectives behind it, in the same `try`"
+    )
+    found = from_divergence(RULE, divergence, message, HELP_TOLD)
+    raised = TrailStep(found.site, f"`{divergence.text}` raises {where(divergence)}")
+    kept = tuple(step for step in found.trail if step.site != site(op.place))
+    return replace(found, site=site(op.place), trail=(*kept, raised))
 
 
 class _Certain(Walk):
