@@ -77,6 +77,7 @@ EVENTS: dict[str, str] = {
     "rename": "renames or moves",
     "remove": "removes",
     "list": "lists a folder",
+    "seen": "asks whether there is a file",
     "chdir": "changes the working folder",
     "network": "talks to another machine",
     "download": "fetches files",

@@ -15,7 +15,12 @@ _ASKED: tuple[str, ...] = (
     "suggest_loguniform",
 )
 
+FUNCTIONS: dict[str, Fact] = {
+    "optuna.create_study": Fact(returns="optuna.study.Study"),
+}
+
 TYPES: dict[str, TypeFacts] = {
+    "optuna.study.Study": TypeFacts(),
     _TRIAL: TypeFacts(methods={"should_prune": varying("data", certainty="likely")}),
     _SHARED: TypeFacts(
         methods={
@@ -28,6 +33,8 @@ TYPES: dict[str, TypeFacts] = {
 }
 
 ALIASES: dict[str, str] = {
+    "optuna.study.create_study": "optuna.create_study",
+    "optuna.Study": "optuna.study.Study",
     "optuna.Trial": _TRIAL,
     "optuna.integration.TorchDistributedTrial": _SHARED,
     "optuna.integration.pytorch_distributed.TorchDistributedTrial": _SHARED,

@@ -22,6 +22,7 @@ from ..values.value import (
     Taints,
     Value,
     is_const,
+    parts_of,
     place_of,
     retaint,
     symbol,
@@ -30,6 +31,7 @@ from ..values.value import (
 from .frame import Frame
 from .selection import is_given
 from .state import KEPT, NOT_KEPT, join
+from .summed import is_length
 
 if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
@@ -83,7 +85,7 @@ def call_cached(
         with frame.collecting() as nodes:
             result = call_value(frame, function, args, kwargs, node, spread=spread)
         why = union(*(own_key(key) for key in keys)) if _meets(nodes) else NO_TAINT
-        if _meets(nodes) and not why and any(map(is_given, keys)):
+        if _meets(nodes) and not why and any(map(_counts_data, keys)):
             why = _shown(frame, function)
         if why:
             condition = symbol(("kept", frame.place(node), *(key.key for key in keys)), why)
@@ -165,6 +167,11 @@ def own_key(key: Value) -> Taints:
     return data_of(frozenset(t for t in key.taint if t.kind in _OWN))
 
 
+def _counts_data(key: Value) -> bool:
+    """Whether a key is computed from how many items there are in data, which may be other ones on each rank."""
+    return is_given(key) and any(map(is_length, parts_of(key)))
+
+
 def _shown(frame: Frame, function: Value) -> Taints:
     """Why keys may differ that a function compares with those of other ranks."""
     while function.tag == "wrapped":
@@ -195,10 +202,11 @@ def shown_to_others(frame: Frame, info: FunctionInfo, names: set[str]) -> Taints
 
 def new_key(frame: Frame, key: Value, test: ast.Compare) -> Taints | None:
     """Why a key may be new on one rank alone, where the function at hand puts something under it; else None."""
-    if not (key.taint or is_given(key)) or not fills(frame, test.comparators[0], test.left):
+    counts = _counts_data(key)
+    if not (key.taint or counts) or not fills(frame, test.comparators[0], test.left):
         return None
     why = own_key(key)
-    if why or not is_given(key) or frame.function is None:
+    if why or not counts or frame.function is None:
         return why
     names = {part.id for part in ast.walk(test.left) if isinstance(part, ast.Name)}
     return shown_to_others(frame, frame.function, names - {"self", "cls"})

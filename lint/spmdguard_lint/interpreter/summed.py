@@ -43,11 +43,11 @@ def _keys(value: Value) -> Iterator[int]:
         label = part.data[0] if part.tag == "sym" else None
         if isinstance(label, tuple) and label[:1] == ("contents",):
             yield from (key for _, key in label[-1])
-        elif _is_length(part):
+        elif is_length(part):
             yield part.key
 
 
-def _is_length(part: Value) -> bool:
+def is_length(part: Value) -> bool:
     """Whether a value is a length of data whose number of items nothing in the code tells."""
     if part.tag == "expr" and part.data[0] == "getitem":  # of a shape
         part = part.data[1][0]
@@ -76,7 +76,7 @@ def summed_up(frame: Frame, values: Iterable[Value]) -> Taints:
         summed[part.key]
         for value in values
         for part in parts_of(value)
-        if part.key in summed and _is_length(part)
+        if part.key in summed and is_length(part)
     )
 
 

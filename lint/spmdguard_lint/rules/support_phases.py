@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside
 from ..traces.nodes import Call
-from ..values.value import Place, Value, parts_of
+from ..values.value import Place, Value, alternatives, parts_of
 
 if TYPE_CHECKING:
     from ..analysis import Root
 
-_SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "save_pretrained")
+_SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BY_RANK = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
 _MARKERS = re.compile(
     r"latest|newest|tracker|last_?(?:ckpt|checkpoint|step|iter)"
@@ -61,7 +61,7 @@ def _of_one_rank(access: Access) -> bool:
 
 def _marks(access: Access) -> bool:
     """Whether a small file is written or moved to its place that says which checkpoint is the newest, or whole."""
-    if _saves(access) or in_open_file(access.node):
+    if access.node.call.endswith((*_SAVES, "save_pretrained")) or in_open_file(access.node):
         return False
     for value in _destinations(access)[:1]:
         name = [text for text in _texts(components(value)[-1:]) if text]
@@ -110,16 +110,18 @@ def _goes_on_to(step: Access, writer: Access) -> bool:
 
 def _moved_later(writer: Access, found: list[Access]) -> bool:
     """Whether what is written is moved to its place afterwards: it was a scratch file."""
-    return any(
-        a.kind == "rename" and a.index > writer.index and a.paths and a.paths[0] in writer.paths
-        for a in found
-    )
+    moved = [a for a in found if a.kind == "rename" and a.index > writer.index and a.values]
+    sources = [components(one) for a in moved for one in alternatives(a.values[0])]
+    return any(inside(one, path) or inside(path, one) for one in sources for path in writer.paths if one)
 
 
 def _makes_room(step: Access, writer: Access, root: Root) -> bool:
     """Whether a removal takes all that was there of what is written then."""
     target = step.paths[0] if step.paths else ()
-    if target and any(inside(target, path) for path in writer.paths):
+    if any(map(_UNFINISHED.search, _texts(target))):
+        return False
+    whole = "rmtree" in step.node.call
+    if target and any(inside(target, path) if whole else path == target for path in writer.paths):
         return True
     functions = _functions(root, step.node.place, writer.node.place)
     if any(map(_keeps_some, functions)):

@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 NOT_AS_A_WHOLE = {
     *("torch", "torchvision", "torchdata", "safetensors", "tensorboardX", "evaluate", "peft", "fvcore"),
     *("transformers", "trl", "sentence_transformers", "jax", "nemo", "pytorch_metric_learning"),
-    *("detectron2", "ray", "optuna"),
+    *("detectron2", "ray", "optuna", "optuna_integration"),
 }
 
 

@@ -238,7 +238,7 @@ def twice():
 
 
 def test_keys_that_a_function_compares_with_other_ranks() -> None:
-    """Who reduces or gathers the key of a kept result expects it to differ; steps do not."""
+    """Who reduces or gathers the length that is the key of a kept result expects it to differ; names do not."""
     assert agree(
         """
         import functools
@@ -276,6 +276,10 @@ def test_keys_that_a_function_compares_with_other_ranks() -> None:
                 _known[own] = value.item()
             return _known[own]
 
+        def each(batches):
+            for batch in batches:
+                by_hand(batch.shape[0])
+
         def steps(num):
             for step in range(num):
                 common(step)
@@ -299,6 +303,27 @@ def test_keys_that_a_function_compares_with_other_ranks() -> None:
         def named(names):
             for name in names:
                 mean_of_flag(name)
+
+        _groups = {}
+
+        def group_for(spec):
+            if spec not in _groups:
+                mine = (spec, dist.get_rank())
+                every = [None] * dist.get_world_size()
+                dist.all_gather_object(every, mine)
+                _groups[spec] = dist.new_group(sorted(every))
+            return _groups[spec]
+
+        @functools.lru_cache
+        def longest(split):
+            value = torch.tensor(max(map(len, split)))
+            dist.all_reduce(value, op=dist.ReduceOp.MAX)
+            return value
+
+        def splits(names):
+            for name in names:
+                group_for(name)
+                longest(name)
         """,
         *CODES,
     )
