@@ -119,10 +119,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 def _told_too_late(divergence: Divergence) -> Finding | None:
     """A caught error that ranks tell one another in a collective, while those without one are at an earlier one."""
-    op = divergence.operation
-    if not divergence.caught or op is None or not op.tells or not divergence.diverging:
-        return None
-    if not divergence.diverging[0].endswith(f"(line {op.place.row})"):  # that of the others
+    op = divergence.meets
+    if not divergence.caught or op is None or not op.tells:
         return None
     message = (
         f"`{op.text}` tells that `{divergence.text}` was caught, while the ranks without an error are still at "

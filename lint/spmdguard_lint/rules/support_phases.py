@@ -26,7 +26,7 @@ _MARKERS = re.compile(
     r"|(?:^|[^a-z])(?:completed?|done|success|commit(?:ted)?|ready|finished)(?:[^a-z]|$)",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(r"te?mp|part|\.new$", re.IGNORECASE)
+_UNFINISHED = re.compile(r"(?:^|[^a-z])(?:te?mp|part(?:ial)?)(?:[^a-z]|$)|\.new$", re.IGNORECASE)
 
 
 class Early(NamedTuple):

@@ -214,7 +214,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
             diverging, others = others, diverging
     if doubtful(candidate, node, shape, jump, quiet):
         taints = tuple(t._replace(certainty="possible") for t in taints)
-    skipped = None
+    skipped = meets = None
     if shape == "exit":
         arm = node.then if jump is then_jump else node.orelse
         jump, path, precondition = telling_jump(arm, candidate.k)
@@ -226,7 +226,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         if precondition:
             taints = tuple(t._replace(certainty="possible") for t in taints)
         ways = (candidate.then, candidate.orelse) if arm is node.then else (candidate.orelse, candidate.then)
-        skipped = first_apart(terms, *ways) or ahead
+        skipped, meets = first_apart(terms, *ways) or ahead, first_in(terms, ways[0])
         if skipped is None:
             skipped = next_round(candidate.chain, quiet)
             if skipped is not None:
@@ -258,6 +258,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         operation=op or skipped,
         implicit=bool(op is not None and op.implicit),
         regions=candidate.k.regions,
+        meets=meets,
         caught=shape == "exit" and jump is not None and _caught(jump, candidate.k, node.form),
     )
 

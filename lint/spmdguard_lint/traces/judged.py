@@ -17,7 +17,8 @@ class Divergence:
     ``shape``: "arm" (operations in one arm only), "order" (in both, unequal), "exit" (an early exit skips
     operations), "trip" (a loop runs a different number of times), "swallow" (a handler goes on after a body
     with collectives), "handler" (a collective in an exception path). ``caught`` says of an exit by a raise that a
-    handler catches it and goes on: the rank lives, and meets the others elsewhere.
+    handler catches it and goes on: the rank lives, and meets the others elsewhere. ``meets`` is the operation that
+    the rank of an exit comes to first.
     """
 
     shape: str
@@ -40,6 +41,7 @@ class Divergence:
     regions: tuple[str, ...] = ()
     extra: dict[str, str] = field(default_factory=dict)
     caught: bool = False
+    meets: Op | None = None
 
     @property
     def kind(self) -> str:
