@@ -25,27 +25,27 @@ def test_rounds_by_a_length_that_was_summed_up() -> None:
             def update(self, rollout):
                 total = torch.tensor(float(len(rollout["obs"])))
                 dist.all_reduce(total)
-                for lo in range(0, len(rollout["obs"]), self.micro):
-                    self.net(rollout["obs"][lo : lo + self.micro])  # SPG401
+                for lo in range(0, len(rollout["obs"]), self.micro):  # SPG401
+                    self.net(rollout["obs"][lo : lo + self.micro])
 
             def listed(self, rollout, loss):
                 stats = torch.tensor([loss, rollout.shape[0]])
                 dist.all_reduce(stats, op=dist.ReduceOp.SUM)
-                for lo in range(0, rollout.shape[0], self.micro):
-                    self.net(rollout[lo : lo + self.micro])  # SPG401
+                for lo in range(0, rollout.shape[0], self.micro):  # SPG401
+                    self.net(rollout[lo : lo + self.micro])
 
             def pieces(self, rollout):
                 total = torch.tensor(rollout.size(0))
                 dist.all_reduce(total)
-                for part in rollout.split(self.micro):
-                    self.net(part)  # SPG401
+                for part in rollout.split(self.micro):  # SPG401
+                    self.net(part)
 
             def given(self, rollout):
                 size = len(rollout)
                 total = torch.as_tensor(size, dtype=torch.long)
                 dist.all_reduce(total)
-                for index, item in enumerate(rollout):
-                    self.net(item)  # SPG401
+                for index, item in enumerate(rollout):  # SPG401
+                    self.net(item)
         """,
         *RULES,
     )
