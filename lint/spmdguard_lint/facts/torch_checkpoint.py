@@ -7,6 +7,7 @@ from .fact import Arg, Fact, TypeFacts
 
 _NO_DIST = Arg(-1, "no_dist")
 _GROUP = Arg(-1, "process_group")
+_PENDING = "torch.distributed.checkpoint.Pending"  # of our own naming: the future of a save of all ranks
 _PATHS = (Arg(-1, "checkpoint_id"), Arg(-1, "storage_writer"))
 
 FUNCTIONS: dict[str, Fact] = {
@@ -26,7 +27,7 @@ FUNCTIONS: dict[str, Fact] = {
         raises_local=True,
         paths=_PATHS,
         async_handle=True,
-        returns="concurrent.futures.Future",
+        returns=_PENDING,
     ),
     "torch.distributed.checkpoint.save_state_dict": agreed(
         "checkpoint.save",
@@ -73,6 +74,11 @@ TYPES: dict[str, TypeFacts] = {
         methods={"read_metadata": Fact(raises_local=True, event="read")}
     ),
     "torch.distributed.checkpoint.FileSystemWriter": TypeFacts(),
+    # the ranks tell each other what has failed while they save, and all raise
+    _PENDING: TypeFacts(
+        bases=("concurrent.futures.Future",),
+        methods={"result": Fact(event="wait"), "exception": Fact(event="wait", result="uniform")},
+    ),
 }
 
 ALIASES: dict[str, str] = {

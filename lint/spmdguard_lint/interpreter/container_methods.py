@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..values.value import NO_TAINT, NONE, Value, choice, expression, symbol, union
+from ..values.value import NO_TAINT, NONE, Value, choice, expression, is_const, retaint, symbol, union
 from .callbacks import note_appended, note_extended
 from .containers import (
     REST,
@@ -20,6 +20,7 @@ from .containers import (
 from .contents import is_container, structure, touch, version, whole, with_length
 from .frame import Frame
 from .lazily import consumed
+from .lengths import trip_taint
 from .orders import CHANGING, reordered
 from .selection import distinct
 
@@ -116,6 +117,20 @@ def _keyed(frame: Frame, receiver: Value, name: str, args: list[Value], node: as
     return found
 
 
+def from_keys(frame: Frame, args: list[Value], node: ast.AST) -> Value:
+    """``dict.fromkeys(keys, value)``: a dict with these keys, in their order."""
+    keys, value = with_length(frame, args[0]), args[1] if len(args) > 1 else NONE
+    key = element_of(frame, keys, node)
+    known = keys.data if keys.tag == "tuple" else ()
+    if is_container(frame, keys) and _kind(frame, keys) == "list":
+        known = tuple(fields_of(frame, keys).values())
+    names = [repr(one.data[0]) for one in known if is_const(one)]
+    fields = dict.fromkeys(names if known and len(names) == len(known) else [REST], value)
+    trip = union(trip_taint(keys), distinct("set", key))
+    made = allocate(frame, "dict", fields, trip, node)
+    return retaint(made, union(made.taint, key.taint), made.trip) if key.taint else made
+
+
 def fill_in(frame: Frame, receiver: Value, index: Value, node: ast.AST) -> Value:
     """``groups[key]`` of a ``defaultdict`` puts the key there, if it is new; gives the dict as it is then."""
     known = item_name(frame, receiver, index)
@@ -135,7 +150,11 @@ def _view(frame: Frame, receiver: Value, name: str, fields: dict[str, Value], no
     key = symbol(("key", receiver.data[0]), frozenset(t for t in receiver.taint if t.kind == "order"))
     element = {"items": tuple_value([key, item]), "keys": key}.get(name, item)
     kind = "set" if frame.machine.objects.info(receiver).kind == "set" else "list"
-    return allocate(frame, kind, {REST: element}, trip, node)
+    view = allocate(frame, kind, {REST: element}, trip, node)
+    frame.machine.objects.info(view).of_keys = name == "keys" and not all(
+        key.lstrip("-").isdigit() for key in fields
+    )
+    return view
 
 
 def delete_item(frame: Frame, receiver: Value, index: Value, node: ast.AST) -> None:

@@ -399,11 +399,13 @@ def _is_set(frame: Frame, value: Value) -> bool:
         return False
     operator, operands = value.data
     if operator in _SET_OPERATORS:
-        return any(_is_set(frame, operand) or _is_keys(operand) for operand in operands)
+        return any(_is_set(frame, operand) or _is_keys(frame, operand) for operand in operands)
     return operator == "call:copy" and _is_set(frame, operands[0])
 
 
-def _is_keys(value: Value) -> bool:
+def _is_keys(frame: Frame, value: Value) -> bool:
+    if value.tag == "obj":
+        return frame.machine.objects.info(value).of_keys
     return value.tag == "expr" and value.data[0] == "call:keys"
 
 

@@ -35,9 +35,10 @@ def made_of(qualname: str) -> bool:
     return qualname.startswith(_LIBRARY) and qualname.rpartition(".")[2] in _MADE_OF
 
 
-def arguments_trip(frame: Frame, args: list[Value]) -> Taints:
-    """Why something made of these arguments may have another number of items."""
-    return union(*(size_taint(frame, argument) for argument in args)) if args else NO_TAINT
+def arguments_trip(frame: Frame, qualname: str, args: list[Value]) -> Taints:
+    """Why something made of these arguments may have another number of items; of a subset the indices count alone."""
+    sources = args[1:] if qualname.endswith(".Subset") and len(args) > 1 else args
+    return union(NO_TAINT, *(size_taint(frame, one) for one in sources))
 
 
 def size_taint(frame: Frame, value: Value) -> Taints:

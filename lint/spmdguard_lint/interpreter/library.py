@@ -12,7 +12,6 @@ from ..values.value import (
     NO_TAINT,
     NONE,
     Taint,
-    Taints,
     Value,
     constant,
     expression,
@@ -26,6 +25,7 @@ from .backward import exchanges
 from .comparisons import fold, hashes_alike
 from .concurrent import ASYNCIO, as_task
 from .contents import condition_of, items_now, whole, with_length
+from .datasets import arguments_trip, loader_trip, made_of
 from .expressions import text_of
 from .facts_values import dtype_given
 from .following import hide_handed
@@ -92,8 +92,10 @@ def call_external(
         taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
         kept = frozenset(t for t in taint if t.kind not in ("data", "synced", "random"))
         payload = args[0] if args else None
-        trip = _size(frame, qualname, type_name, args, kwargs)
-        return Value("extobj", (type_name, place, payload), kept, trip, ("extobj", type_name, place))
+        trip = loader_trip(frame, args, kwargs) if type_name == LOADER else NO_TAINT
+        if made_of(qualname):
+            trip = arguments_trip(frame, qualname, args)
+        return Value("extobj", (type_name, place, payload), kept, trip or None, ("extobj", type_name, place))
     helper = facts.unread_helper(qualname, len(args) + len(kwargs))
     if helper is not None:
         from .facts_apply import apply_fact
@@ -106,21 +108,11 @@ def call_external(
         return symbol((qualname, frame.place(node)))
     made = expression(f"call:{qualname}", [*wholes(frame, everything), *dtype_given(kwargs)])
     made = laid_together(frame, qualname, equal_share(made, everything), args)
+    if made_of(qualname):
+        return retaint(made, made.taint, arguments_trip(frame, qualname, everything))
     if args and picks(qualname, len(args)):
         return picked(frame, made, args[-1] if qualname.endswith("masked_select") else args[0], node)
     return retaint(made, made.taint, NO_TAINT) if never_ends(made) else made
-
-
-def _size(
-    frame: Frame, qualname: str, type_name: str, args: list[Value], kwargs: dict[str, Value]
-) -> Taints | None:
-    """Why a loader or data set of the library may have another number of items; None where it has none."""
-    from .datasets import arguments_trip, loader_trip, made_of
-
-    trip = loader_trip(frame, args, kwargs) if type_name == LOADER else NO_TAINT
-    if made_of(qualname):
-        trip = arguments_trip(frame, args)
-    return trip or None
 
 
 def _keeps_to_itself(frame: Frame, type_name: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
@@ -219,6 +211,10 @@ def call_builtin(
         from .containers import make_container
 
         return make_container(frame, name.removeprefix("frozen"), args, kwargs, node)
+    if name == "dict.fromkeys" and args:
+        from .container_methods import from_keys
+
+        return from_keys(frame, args, node)
     fact = facts.function(f"builtins.{name}")
     if name == "hash" and args and all(map(hashes_alike, args)):
         fact = None

@@ -14,16 +14,18 @@ if TYPE_CHECKING:
 class ObjectInfo:
     """Kind ("instance", "list", "dict", "set") and, for an instance, its class.
 
-    ``fills_in``: a dict that has each key that it is asked for (``defaultdict``).
+    ``fills_in``: a dict that has each key that it is asked for (``defaultdict``). ``of_keys``: a list that stands for
+    the keys of a dict, with which ``&`` and the like make sets.
     """
 
-    __slots__ = ("cls", "fills_in", "kind", "symbolic")
+    __slots__ = ("cls", "fills_in", "kind", "of_keys", "symbolic")
 
     def __init__(self, kind: str, cls: ClassInfo | None, symbolic: bool) -> None:
         self.kind = kind
         self.cls = cls
         self.symbolic = symbolic
         self.fills_in = False
+        self.of_keys = False
 
 
 class ObjectTable:

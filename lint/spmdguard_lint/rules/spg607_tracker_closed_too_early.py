@@ -46,7 +46,8 @@ def train(steps, step):
 ```
 
 ## Known limits
-Other trackers than MLflow notice an uncaught exception themselves; of them only the order is judged.
+Other trackers than MLflow notice an uncaught exception themselves; of them only the order is judged. What a run
+is closed as is told by constants (`exit_code=0`, `status="FINISHED"`) or by nothing at all.
 
 ## Fix safety
 No fix.
@@ -63,9 +64,10 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.nodes import Event, Fallible, Node, Op, Region
+from ..traces.nodes import Branch, Event, Fallible, Node, Op, Region
 from ..traces.sequence import Walk
-from ..traces.where import Where, in_handler
+from ..traces.where import Where, calls_of, in_handler
+from ..values.value import is_const, parts_of
 from .support_events import finding, reading
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG607", name="tracker-closed-too-early", severity="warning", status="stable", page=__doc__)
 HELP = "keep the run open until the kept error has been raised, so that it is closed as failed"
+_WELL = frozenset({"finished", "success", "succeeded", "successful", "completed", "complete", "done"})
+_SILENT = frozenset({"quiet", "timeout"})
+_ASKED = ("spmdguard.has_deferred_error", "spmdguard.deferred_error")
+_KNOWS = "knows"
 HELP_STATUS = "use `with mlflow.start_run():`, or `mlflow.end_run(status='FAILED')` on the way of an error"
 
 
@@ -92,17 +98,22 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 class _Closings(Walk):
-    """State: what closed the tracker's run, or ""."""
+    """State: what closed the tracker's run, or "", or that it is known whether there is a kept error."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[Node, Finding] = {}
         self.ways: dict[Node, Where | None] = {}
 
+    def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
+        labels = (part.data[0] for part in parts_of(node.condition) if part.tag == "sym")
+        asks = any(isinstance(label, tuple) and label and label[0] in _ASKED for label in labels)
+        return _KNOWS if asks else state
+
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if not isinstance(node, Event):
             return state
-        if node.name == "tracker-end" and not node.args and not node.keywords:
+        if state != _KNOWS and node.name == "tracker-end" and _as_finished(node):
             self.ways.setdefault(node, where)
             return node
         if node.name == "tracker-start":
@@ -120,15 +131,32 @@ class _Closings(Walk):
     def _report(self, closed: Event | Region, raising: Event) -> None:
         if closed in self.found:
             return
-        what = "the block of" if isinstance(closed, Region) else ""
+        where = self.ways.get(closed)
+        block = next((call for call in calls_of(where) if call.mode == "manager"), None) or closed
+        what = "" if isinstance(block, Event) else "the block of "
+        steps = [(raising.place, f"`{raising.text}` raises after the run was closed")]
+        if block is not closed:
+            steps.insert(0, (closed.place, f"`{closed.text}` closes it"))
         self.found[closed] = finding(
             RULE,
-            closed,
-            f"{what} `{closed.text}` has closed the run as finished before `{raising.text}`".strip(),
+            block,
+            f"{what}`{block.text}` has closed the run as finished before `{raising.text}`",
             HELP,
-            steps=[(raising.place, f"`{raising.text}` raises after the run was closed")],
-            where=self.ways.get(closed),
+            steps=steps,
+            where=where,
         )
+
+
+def _as_finished(node: Event) -> bool:
+    """Whether a run is closed as one that has ended well: nothing else is said, or just that."""
+    said = [*node.args, *(value for name, value in node.keywords.items() if name not in _SILENT)]
+    return all(is_const(value) and _means_success(value.data[0]) for value in said)
+
+
+def _means_success(status: object) -> bool:
+    if isinstance(status, str):
+        return status.lower() in _WELL
+    return status is None or status is True or (type(status) is int and status == 0)
 
 
 class _Starts(Walk):

@@ -307,3 +307,39 @@ def test_parts_of_what_was_made_for_the_rank_are_as_long_everywhere() -> None:
         """,
         *RULES,
     )
+
+
+def test_a_subset_is_as_long_as_its_indices() -> None:
+    """What is selected from a data set counts, not the set itself; an even share stays even in the loader around it."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.utils import data
+        from torch.utils.data import DataLoader, Subset, TensorDataset
+
+        def even(dataset, x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            usable = len(dataset) // world * world
+            part = Subset(dataset, range(rank, usable, world))
+            for item in part:
+                dist.all_reduce(x)
+            for batch in DataLoader(part, batch_size=4):
+                dist.all_reduce(x)
+
+        def uneven(dataset, x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            for batch in DataLoader(Subset(dataset, range(rank, len(dataset), world)), batch_size=4):
+                dist.all_reduce(x)  # SPG401
+            for item in data.Subset(dataset, indices=list(range(rank * 10))):
+                dist.all_reduce(x)  # SPG401
+
+        def of_shards(rows, x):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            mine = TensorDataset(rows[rank::world])
+            for batch in DataLoader(mine, batch_size=4):
+                dist.all_reduce(x)  # SPG401
+            for batch in DataLoader(Subset(mine, range(100)), batch_size=4):
+                dist.all_reduce(x)
+        """,
+        *RULES,
+    )

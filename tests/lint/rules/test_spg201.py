@@ -181,3 +181,43 @@ def test_the_main_process_first() -> None:
         """,
         "SPG201",
     )
+
+
+def test_a_save_of_all_ranks_that_fails_fails_for_all() -> None:
+    """The future of ``async_save`` raises on every rank alike; a file fails on its own rank."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+        from torch.distributed.checkpoint.state_dict_saver import async_save
+        from spmdguard import sync_should_stop
+
+        def save(state, path):
+            dist.barrier()
+            pending = dcp.async_save(state, checkpoint_id=path)
+            pending.result()
+            dist.barrier()
+
+        class Saver:
+            def begin(self, state, path):
+                dist.barrier()
+                self.pending = async_save(state, checkpoint_id=path)
+
+            def end(self):
+                dist.barrier()
+                error = self.pending.exception()
+                if error is not None:
+                    raise error
+                dist.barrier()
+
+        def marked(state, path):
+            dist.barrier()
+            dcp.async_save(state, checkpoint_id=path).result()
+            open(path + "/done", "w").close()  # SPG201
+            dist.barrier()
+
+        def step():
+            return sync_should_stop()
+        """,
+        "SPG201",
+    )

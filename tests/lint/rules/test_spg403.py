@@ -388,3 +388,51 @@ def test_samples_in_another_order() -> None:
         "SPG401",
         "SPG403",
     )
+
+
+def test_keys_written_down_once() -> None:
+    """``dict.fromkeys`` keeps the order and the number of its keys; sets of keys have an order of their own."""
+    assert agree(
+        """
+        import random
+        import torch
+        import torch.distributed as dist
+
+        WANTED = {"loss", "norm"}
+
+        def means(table):
+            sums = dict.fromkeys(("loss", "norm", "steps"), 0.0)
+            sums["loss"] += torch.randn(4).mean().item()
+            for name in sorted(WANTED & sums.keys()):
+                dist.all_reduce(table[name])
+            for name in sums:
+                dist.all_reduce(table[name])
+            for name in WANTED & sums.keys():
+                dist.all_reduce(table[name])  # SPG403
+            for name in sums.keys() & {"loss": 1, "norm": 2}.keys():
+                dist.all_reduce(table[name])  # SPG403
+            for index in {0: "loss", 1: "norm"}.keys() & {0: 1}.keys():
+                dist.all_reduce(table[index])
+
+        def uniquely(names, table):
+            for name in dict.fromkeys(names):
+                dist.all_reduce(table[name])
+            for name in dict.fromkeys(WANTED):
+                dist.all_reduce(table[name])  # SPG403
+            for name in dict.fromkeys(list(WANTED), 1).items():
+                dist.all_reduce(table[name])  # SPG403
+
+        def drawn(table):
+            for number in dict.fromkeys([random.randint(0, 4) for _ in range(5)]):
+                dist.all_reduce(table[number])  # SPG401
+            for number in dict.fromkeys(range(dist.get_rank())):
+                dist.all_reduce(table[number])  # SPG401
+
+        def chosen(tables):
+            if dict.fromkeys(["root", "other"], dist.get_rank())["root"] == 0:
+                dist.barrier()  # SPG101
+        """,
+        "SPG101",
+        "SPG401",
+        "SPG403",
+    )

@@ -202,3 +202,71 @@ def test_ended_in_finally_with_the_default_status() -> None:
         """,
         "SPG607",
     )
+
+
+def test_closed_by_a_context_manager_of_the_project() -> None:
+    """The block that a run lives in ends before the kept error is raised; a status of success is no other ending."""
+    assert agree(
+        """
+        import contextlib
+
+        import torch.distributed as dist
+        import wandb
+        from spmdguard import has_deferred_error, raise_if_deferred_error
+
+        @contextlib.contextmanager
+        def tracked(name):
+            run = wandb.init(name=name)
+            try:
+                yield run
+            except BaseException:
+                run.finish(exit_code=1)
+                raise
+            run.finish(exit_code=0)
+
+        class Tracked:
+            def __enter__(self):
+                self.run = wandb.init()
+                return self.run
+
+            def __exit__(self, kind, error, trace):
+                self.run.finish(exit_code=0 if kind is None else 1)
+
+        def early(step):
+            with tracked("base"):  # SPG607
+                dist.all_reduce(step())
+                dist.destroy_process_group()
+            raise_if_deferred_error()
+
+        def inside(step):
+            with tracked("base"):
+                dist.all_reduce(step())
+                dist.destroy_process_group()
+                raise_if_deferred_error()
+
+        def stated(step):
+            run = wandb.init()
+            dist.all_reduce(step())
+            dist.destroy_process_group()
+            run.finish(exit_code=0)  # SPG607
+            raise_if_deferred_error()
+
+        def as_failed(step):
+            run = wandb.init()
+            dist.all_reduce(step())
+            dist.destroy_process_group()
+            run.finish(exit_code=1)
+            raise_if_deferred_error()
+
+        def asked(step):
+            run = wandb.init()
+            dist.all_reduce(step())
+            dist.destroy_process_group()
+            if has_deferred_error():
+                run.finish(exit_code=1)
+            else:
+                run.finish(exit_code=0)
+            raise_if_deferred_error()
+        """,
+        "SPG607",
+    )
