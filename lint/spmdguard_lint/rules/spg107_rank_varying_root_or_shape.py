@@ -3,9 +3,10 @@
 
 ## What it does
 Finds collectives whose root (`src`, `dst`), reduce operator, tensor size or dtype differs between the ranks that call
-it, roots that are a rank within the group where the global rank is asked for, lists of `gather` and `scatter` that
-the root lacks or other ranks give, lists of objects that are not as long on each rank (`broadcast_object_list`), and
-exchanges in which a rank expects other numbers of rows than it is sent (`all_to_all_single`).
+it, by one call or by the calls that meet from the two arms of a branch, roots that are a rank within the group where
+the global rank is asked for, lists of `gather` and `scatter` that the root lacks or other ranks give, lists of
+objects that are not as long on each rank (`broadcast_object_list`), and exchanges in which a rank expects other
+numbers of rows than it is sent (`all_to_all_single`).
 
 ## Why is this bad
 A root is an agreement: with `dst=rank` every rank believes that it is the one to receive, and nobody
@@ -55,7 +56,8 @@ piece (`data[i : i + size]`, a loop of `ceil(n / size)` rounds) and the others a
 Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
 (`x.half()`) what the others hand over as it is, the certainty is `likely`. Lengths of lists are compared where the code
 writes their items down or repeats one (`[None] * n`), numbers of rows where the code computes them from the rank, and
-where one list of this rank's own counts is given for both directions.
+where one list of this rank's own counts is given for both directions. Arms of a branch are compared where nothing else
+in them decides about operations.
 
 ## Fix safety
 No fix: only the author knows the root.
@@ -68,14 +70,17 @@ No fix: only the author knows the root.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..model import Finding
+from ..model import Finding, TrailStep
 from ..traces.divergence import group_key, variance
 from ..traces.nodes import Branch, Loop, Op
 from ..values.evaluate import Valuation, evaluate, truth
 from ..values.value import NONE
 from .registry import rule
+from .support import site
+from .support_arms import pairs
 from .support_counts import disagreement
 from .support_dtypes import unequal_dtypes
 from .support_remainders import smaller_at_the_end
@@ -109,7 +114,20 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 yield from _sizes(step, step.node)
                 yield from _lengths(step, step.node)
         yield from _roots_outside(root.tree)
+        yield from _in_arms(root.tree)
     yield from _lists(analysis)
+
+
+def _in_arms(tree: Tree) -> Iterable[Finding]:
+    """Calls that meet from the two arms of a branch, with another root, operator, size or dtype in each."""
+    for pair in pairs(steps(tree)):
+        step = Step(pair.met, pair.path)
+        found = next(
+            iter((*_judge(step, pair.met), *_sizes(step, pair.met), *_lengths(step, pair.met))), None
+        )
+        if found is not None:
+            other = TrailStep(site(pair.other.place), f"`{pair.other.text}` is what the other ranks call")
+            yield replace(found, trail=(*found.trail, other))
 
 
 def _sizes(step: Step, op: Op) -> Iterable[Finding]:

@@ -2,8 +2,8 @@
 # device-not-bound-to-local-rank (SPG705)
 
 ## What it does
-Finds collectives of an NCCL group that come before the process has been bound to its device, and processes that are
-bound to the device with the number of their global rank.
+Finds collectives of an NCCL group that come before the process has been bound to its device, processes that are
+bound to the device with the number of their global rank, and programs that bind none at all.
 
 ## Why is this bad
 A collective needs a device. Where none is bound, PyTorch guesses one from the global rank, or takes device 0
@@ -41,7 +41,9 @@ def main():
 ```
 
 ## Known limits
-A collective is reported only where the device is bound later on the same path; a program that never binds one is not.
+A collective is reported only where the device is bound later on the same path. A program that never binds one is
+reported where it asks for `cuda` without a number, several of its processes share a host (`LOCAL_RANK`, `torchrun`,
+`spawn`), and no framework is there that might bind it.
 A global rank as device counts where it comes from the launcher or the group (`RANK`, `get_rank()`); in files that start
 their processes themselves, or ask for the number of devices, it is taken for one of a single host.
 
@@ -63,7 +65,8 @@ from ..traces.nodes import Branch, Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where
 from ..values.value import Value
-from .support_events import argument, counts, finding, reading
+from .support_devices import is_nccl, never_bound
+from .support_events import counts, finding, reading
 from .support_trees import Step, finding_at, steps
 
 if TYPE_CHECKING:
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
 RULE = rule(
     code="SPG705", name="device-not-bound-to-local-rank", severity="warning", status="stable", page=__doc__
 )
+BIND = 'call `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` before'
 _ONE_HOST = (b"spawn", b"Process(", b"device_count")
 _START, _JOINED, _BOUND = "start", "joined", "bound"
 
@@ -88,6 +92,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if "set-device" in root.contents.events and _several_hosts(root.module):
             for step in steps(root.tree):
                 yield from _by_global_rank(step)
+    for made in never_bound(analysis):
+        message = f"nothing binds a device: every rank of a host takes device 0 in the group of `{made.text}`"
+        yield finding(RULE, made, message, BIND)
 
 
 def _several_hosts(module: Module) -> bool:
@@ -133,7 +140,7 @@ class _Bindings(Walk):
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Event):
             if node.name == "init" and state == _START:
-                return _JOINED if _is_nccl(node) else _BOUND
+                return _JOINED if is_nccl(node) else _BOUND
             if node.name == "set-device":
                 if isinstance(state, Op):
                     self._report(state, node)
@@ -153,10 +160,3 @@ class _Bindings(Walk):
                 steps=[(binding.place, f"`{binding.text}` binds the device only here")],
                 where=self.ways.get(operation),
             )
-
-
-def _is_nccl(node: Event) -> bool:
-    """Whether a group is made with NCCL and without a device."""
-    backend = argument(node, 0, "backend")
-    named = backend is not None and backend.tag == "const" and "nccl" in str(backend.data[0])
-    return named and "device_id" not in node.keywords

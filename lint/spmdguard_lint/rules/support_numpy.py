@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 FROM_NUMPY = frozenset(
     {"call:torch.from_numpy", "call:torch.tensor", "call:torch.as_tensor", "call:torch.asarray"}
 )
-_FLOATS = frozenset({"zeros", "ones", "empty", "linspace", "logspace", "eye", "identity"})
+_FLOATS = frozenset({"zeros", "ones", "empty", "eye", "identity"})
+_SPACED = frozenset({"linspace", "logspace", "geomspace"})  # of which the dtype is no second argument
 _RANDOM = frozenset({"rand", "randn", "random", "normal", "uniform", "random_sample", "standard_normal"})
 _OF_LISTS = frozenset({"array", "asarray", "arange", "stack", "concatenate"})
 _KEEPING = frozenset(
     {"sum", "reshape", "copy", "flatten", "ravel", "cumsum", "max", "min", "transpose", "squeeze", "clip"}
+) | frozenset({"abs", "absolute", "diff", "roll", "flip", "sort", "square", "tile", "repeat"})
+_FLOATING = frozenset({"mean", "std", "var", "exp", "log", "sqrt", "softmax"}) | frozenset(
+    {"expm1", "log1p", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh", "arctan"}
 )
-_FLOATING = frozenset({"mean", "std", "var", "exp", "log", "sqrt", "softmax"})
+_BETWEEN = frozenset({"maximum", "minimum", "hypot", "add", "subtract", "multiply", "divide", "power"})
 _NAMES = frozenset(
     {"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "complex64", "complex128"}
 )
@@ -35,7 +39,7 @@ def numpy_dtype(value: Value, at: Valuation) -> str | None:
         drawn = value.tag == "sym" and isinstance(value.data[0], tuple) and str(value.data[0][0])
         return "float64" if drawn and drawn.startswith("numpy.random.") and _last(drawn) in _RANDOM else None
     operator, operands = str(value.data[0]), value.data[1]
-    if operator in ("+", "-", "*", "/", "**"):
+    if operator in ("+", "-", "*", "/", "**", "//", "%", "neg"):
         return _computed(operator, operands, at)
     given = next((o.data[1][0] for o in operands if o.tag == "expr" and o.data[0] == "dtype"), None)
     if given is not None or operator == "call:astype":
@@ -44,6 +48,10 @@ def numpy_dtype(value: Value, at: Valuation) -> str | None:
     if root == "numpy":
         if name in _FLOATS:
             return "float64" if len(operands) == 1 else None
+        if name in _SPACED:
+            return "float64" if len(operands) <= 3 else None
+        if name in _BETWEEN and len(operands) == 2:
+            return _computed("/" if name == "divide" else name, operands, at)
         if name in _OF_LISTS and operands:
             return PYTHON if _is_python(operands[0]) else numpy_dtype(operands[0], at)
     if operator.startswith("call:") and root in ("", "numpy") and name in _KEEPING | _FLOATING and operands:

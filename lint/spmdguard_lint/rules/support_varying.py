@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..traces.divergence import variance
 from ..traces.nodes import Branch, Op, every_node
-from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
+from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
 from .support_trees import WORLDS, Path, reaching
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def varies(
         return None if subgroup else "likely"
     if subgroup and value.tag != "rank":
         return None
-    if _by_roles(path):
+    if _by_roles(path) or _is_equal(value, path):
         return None
     unknown = False
     for world, local in WORLDS:
@@ -36,7 +36,7 @@ def varies(
             at = Valuation(rank, world, local)
             if not reaching(path, at):
                 continue
-            result = evaluate(value, at)
+            result = _known(value, at)
             if result is UNKNOWN:
                 unknown = True
             else:
@@ -44,6 +44,24 @@ def varies(
         if len(seen) > 1:
             return "definite"
     return "likely" if unknown and not subgroup and not any(t.kind == "group-rank" for t in taints) else None
+
+
+def _known(value: Value, at: Valuation) -> object:
+    """What a value is on one rank; what the library names (``ReduceOp.MAX``) is known by its name."""
+    while value.tag == "ite" and (chosen := truth(value.data[0], at)) is not None:
+        value = value.data[1 if chosen else 2]
+    return value.data[0] if value.tag == "ext" else evaluate(value, at)
+
+
+def _is_equal(value: Value, path: Path) -> bool:
+    """Whether only ranks come here on which a value is equal to one that all share (``if rank == root``)."""
+    for node, part in path:
+        if isinstance(node, Branch) and node.condition.tag == "expr" and part in ("then", "orelse"):
+            operator, operands = node.condition.data
+            others = [one for one in operands if one.key != value.key]
+            if operator == ("==" if part == "then" else "!=") and len(others) == 1 and not others[0].taint:
+                return True
+    return False
 
 
 def _by_roles(path: Path) -> bool:

@@ -274,10 +274,22 @@ def _as_told(condition: Value, then: Value, orelse: Value) -> Value | None:
     return None
 
 
+def _one_of_equals(condition: Value, then: Value, orelse: Value) -> Value | None:
+    """``a if a == b else b`` is ``b``; None for other choices."""
+    if condition.tag != "expr" or condition.data[0] not in ("==", "!="):
+        return None
+    chosen, kept = (then, orelse) if condition.data[0] == "==" else (orelse, then)
+    operands = {operand.key for operand in condition.data[1]}
+    return kept if then.key != orelse.key and operands == {chosen.key, kept.key} else None
+
+
 def choice(condition: Value, then: Value, orelse: Value) -> Value:
     """The value that is ``then`` where the condition holds and ``orelse`` elsewhere."""
     if condition.tag == "const":
         return then if condition.data[0] else orelse
+    equal = _one_of_equals(condition, then, orelse)
+    if equal is not None:
+        return equal
     if condition.taint:
         same = _as_told(condition, then, orelse)
         if same is not None:

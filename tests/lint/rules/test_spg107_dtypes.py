@@ -142,6 +142,10 @@ EMPTY = "torch.empty(n)"
         ("torch.tensor(np.linspace(0, 1, n).astype(np.float16))", EMPTY),
         ("torch.from_numpy(np.zeros(n, dtype=np.float32))", "torch.empty(n, dtype=torch.float64)"),
         ("torch.from_numpy(np.array([c for c in counts]).mean(0))", EMPTY),
+        ("torch.from_numpy(np.linspace(0.0, 1.0, n))", EMPTY),
+        ("torch.from_numpy(np.exp(-40.0 * (np.linspace(0.0, 1.0, 64) - 0.5) ** 2))", EMPTY),
+        ("torch.as_tensor(np.abs(-np.ones(n)) // 2)", EMPTY),
+        ("torch.from_numpy(np.maximum(np.zeros(n), 0.5))", EMPTY),
     ],
 )
 def test_arrays_of_64_bits(root: str, others: str) -> None:
@@ -163,6 +167,10 @@ def test_arrays_of_64_bits(root: str, others: str) -> None:
         ("torch.from_numpy(np.array([c for c in counts]))", EMPTY),
         ("torch.from_numpy(np.array([c for c in counts]) * path)", EMPTY),
         ("torch.from_numpy(np.zeros(n) / np.load(path))", EMPTY),
+        ("torch.from_numpy(np.sin(np.linspace(0, 1, n, dtype=np.float32)))", EMPTY),
+        ("torch.from_numpy(np.linspace(0, 1, n, True, False, 'f4'))", EMPTY),
+        ("torch.from_numpy(np.maximum(np.load(path), 0.5))", EMPTY),
+        ("torch.from_numpy(np.exp(-np.load(path)))", EMPTY),
     ],
 )
 def test_arrays_that_fit_or_are_not_known(root: str, others: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.lint.rules.marked import agree
 
 
@@ -165,3 +167,48 @@ def checked():
 """,
         "SPG705",
     )
+
+
+UNBOUND = """
+    import os
+
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    def setup():
+        local = int(os.environ["LOCAL_RANK"])
+        BIND
+        dist.init_process_group(BACKEND)CODE
+        return local
+
+    def main():
+        local = setup()
+        model = DistributedDataParallel(torch.nn.Linear(4, 4).MOVED)
+        model(torch.randn(4, 4).MOVED).sum().backward()
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("bind", "backend", "moved", "found"),
+    [
+        ("pass", '"nccl"', "cuda()", True),
+        ("pass", 'backend="cpu:gloo,cuda:nccl"', 'to("cuda")', True),
+        ("torch.cuda.set_device(local)", '"nccl"', "cuda()", False),
+        ("pass", '"nccl", device_id=torch.device("cuda", local)', "cuda()", False),
+        ("pass", '"nccl"', "cuda(local)", False),
+        ("pass", '"nccl"', 'to(f"cuda:{local}")', False),
+        ("pass", '"nccl"', "to(local)", False),
+        ("pass", '"gloo"', "cuda()", False),
+        ('os.environ["CUDA_VISIBLE_DEVICES"] = str(local)', '"nccl"', "cuda()", False),
+        ("import deepspeed", '"nccl"', "cuda()", False),
+        ("pass", '"nccl"', "cpu()", False),
+    ],
+)
+def test_no_device_at_all(bind: str, backend: str, moved: str, found: bool) -> None:
+    """Every rank of a host takes the first device where a program asks for ``cuda`` and says no number anywhere."""
+    source = UNBOUND.replace("BIND", bind).replace("BACKEND", backend).replace("MOVED", moved)
+    assert agree(source.replace("CODE", "  # SPG705" if found else ""), "SPG705")
