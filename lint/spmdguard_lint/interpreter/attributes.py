@@ -77,6 +77,9 @@ def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
         first = read_attribute(frame, then, name, node)
         second = read_attribute(frame, orelse, name, node)
         result = choice(condition, first, second)
+        own = receiver.taint - union(condition.taint, then.taint, orelse.taint)
+        if own and first.key != second.key:  # which of them it is
+            result = retaint(result, union(result.taint, own), result.trip)
         if {then.tag, orelse.tag} <= _OPAQUE:
             # found here or there, it is mostly the same thing
             return retaint(result, doubted(result.taint, "filesystem"), result.trip)
@@ -251,7 +254,7 @@ def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
         note_attribute_use(frame, receiver, name, node)
     found = field_of(frame, receiver.data[0], name) or _set_on_class(frame, info.cls, name)
     if found is not None:
-        return as_queue(frame, info.cls, name, found)
+        return as_queue(frame, info.cls, name, _of_one_of_many(receiver, found))
     cls = info.cls
     method = cls.find_method(name)
     if method is not None:
@@ -268,6 +271,19 @@ def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     if value_or_none is not None:
         return value_or_none
     return _inherited_attribute(frame, receiver, cls, name, node)
+
+
+def _of_one_of_many(receiver: Value, found: Value) -> Value:
+    """A field that each of the objects made in a loop has for itself, where the rank has chosen the object."""
+    label = found.data[0] if found.tag == "sym" else None
+    if (
+        not receiver.taint
+        or not isinstance(label, tuple)
+        or label[:1] not in (("index",), ("element",), ("key",))
+    ):
+        return found
+    why = frozenset(t for t in receiver.taint if t.kind in ("rank", "group-rank"))
+    return retaint(found, union(found.taint, why), found.trip)
 
 
 def _inherited_attribute(frame: Frame, receiver: Value, cls: ClassInfo, name: str, node: ast.AST) -> Value:

@@ -53,7 +53,8 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
     if len(args) > 1:
         return choice(dry, args[1], item)
     begun_anew = any("StopIteration" in name for name, _ in frame.handled)
-    if not begun_anew and somebody_catches(frame, "StopIteration"):
+    kept = any(t.kind == "exception" for t in why)  # the end of a generator under @rank_local
+    if not begun_anew and (kept or somebody_catches(frame, "StopIteration")):
         raise_where(frame, dry, node, "StopIteration")
     return item
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..analysis import Analysis
 
 _BINDS = re.compile(
-    rb"set_device|device_id|device_index|device_mesh|VISIBLE_DEVICES|cuda:(?!nccl)|with torch\.cuda\.device|device_count"
-    rb"|\bcuda\([^)\s]|torch\.device\([^)]*,|\.to\([^)]*(?:rank|local|gpu)|ordinal|import_module|set_default_device"
+    rb"set_device|device_id|device_index|device_mesh|VISIBLE_DEVICES|cuda:(?!nccl)|with torch\.cuda\.device"
+    rb"|device_count|\bcuda\([^)\s]|torch\.device\([^)]*,|\.to\([^)]*(?:rank|local|gpu)|ordinal|import_module|set_default_device"
 )
 _LEFT_TO_OTHERS = re.compile(
     rb"^\s*(?:from|import) +(?:accelerate|lightning|pytorch_lightning|lightning_fabric|deepspeed|transformers|ignite"

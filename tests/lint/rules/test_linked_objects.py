@@ -129,3 +129,62 @@ def test_objects_of_several_callers() -> None:
         """,
         *CODES,
     )
+
+
+def test_which_object_a_rank_comes_to() -> None:
+    """What objects have, each for itself, differs where ranks take another number of steps along them, or choose one."""
+    assert agree(
+        """
+        from dataclasses import dataclass
+        import torch.distributed as dist
+
+        @dataclass
+        class Node:
+            owner: int
+            kind: str = "plain"
+            next: "Node | None" = None
+
+        def ring(size):
+            head = last = Node(0)
+            for owner in range(1, size):
+                last.next = Node(owner)
+                last = last.next
+            last.next = head
+            return head
+
+        def seat(head, steps):
+            cursor = head
+            for _ in range(steps):
+                cursor = cursor.next
+            return cursor
+
+        def around(x):
+            head = ring(dist.get_world_size())
+            mine = seat(head, dist.get_rank())
+            dist.broadcast(x, src=mine.owner)  # SPG107
+            dist.broadcast(x, src=head.owner)
+
+        def written_down(x):
+            head = Node(0, next=Node(1))
+            cursor = head
+            for _ in range(dist.get_rank()):
+                cursor = cursor.next
+            dist.broadcast(x, src=cursor.owner)  # SPG107
+
+        def alike(head, x):
+            cursor = head
+            for _ in range(3):
+                cursor = cursor.next
+            dist.broadcast(x, src=cursor.owner)
+
+        def listed(x):
+            nodes = [Node(owner) for owner in range(dist.get_world_size())]
+            mine = nodes[dist.get_rank()]
+            dist.broadcast(x, src=mine.owner)  # SPG107
+            dist.broadcast(x, src=nodes[0].owner)
+            if mine.kind == "plain":
+                dist.barrier()
+        """,
+        "SPG101",
+        "SPG107",
+    )

@@ -326,3 +326,75 @@ def test_epoch_that_keeps_no_error_of_its_steps() -> None:
                     save(f"{rank}.pt", model(batch))""",
     ):
         assert agree(EPOCHS.replace("BODY", body), "SPG301")
+
+
+def test_a_guarded_generator_that_has_ended() -> None:
+    """Where its error is kept a generator ends early, and ``next`` raises outside of what guards it."""
+    assert agree(
+        """
+        import json
+
+        import torch.distributed as dist
+        import spmdguard
+
+        @spmdguard.rank_local
+        def rows(path):
+            for line in open(path):
+                yield json.loads(line)
+
+        def plain(path):
+            for line in open(path):
+                yield json.loads(line)
+
+        @spmdguard.rank_local(default=None)
+        def pull(stream):
+            return next(stream)
+
+        def asked(path, x):
+            stream = rows(path)
+            for _ in range(10):
+                row = next(stream)  # SPG301
+                dist.all_reduce(x)
+                if spmdguard.sync_should_stop():
+                    break
+
+        class Feed:
+            @spmdguard.rank_local
+            def rows(self):
+                for line in open(self.path):
+                    yield json.loads(line)
+
+            def train(self, x):
+                self.stream = iter(self.rows())
+                while not spmdguard.sync_should_stop():
+                    self.row = next(self.stream)  # SPG301
+                    dist.all_reduce(x)
+
+        def guarded(path, x):
+            stream = plain(path)
+            for _ in range(10):
+                row = pull(stream)
+                dist.all_reduce(x)
+                if spmdguard.sync_should_stop():
+                    break
+
+        def kept_too(path, x):
+            stream = rows(path)
+            for _ in range(10):
+                row = None
+                with spmdguard.deferring("row"):
+                    row = next(stream)
+                dist.all_reduce(x)
+                if spmdguard.sync_should_stop():
+                    break
+
+        def with_a_default(path, x):
+            stream = rows(path)
+            for _ in range(10):
+                row = next(stream, {})
+                dist.all_reduce(x)
+                if spmdguard.sync_should_stop():
+                    break
+        """,
+        "SPG301",
+    )
