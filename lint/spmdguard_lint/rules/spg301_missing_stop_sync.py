@@ -107,7 +107,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for divergence in own:
         message = f"`{divergence.condition_text}` is this rank's own verdict: the other ranks go on"
         if divergence.form == "next":
-            message = f"`{divergence.condition_text}` finds nothing where this rank keeps an error: the other ranks go on"
+            message = f"`{divergence.condition_text}` finds nothing where this rank keeps an error; the others go on"
         yield replace(from_divergence(RULE, divergence, message, HELP), severity="error")
     yield from _silent_loops(loops, {divergence.condition_place for divergence in own})
 

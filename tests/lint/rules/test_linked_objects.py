@@ -132,7 +132,7 @@ def test_objects_of_several_callers() -> None:
 
 
 def test_which_object_a_rank_comes_to() -> None:
-    """What objects have, each for itself, differs where ranks take another number of steps along them, or choose one."""
+    """What each object has for itself differs where ranks come to another one by its steps, or choose one."""
     assert agree(
         """
         from dataclasses import dataclass
