@@ -13,13 +13,14 @@ from collections.abc import Sequence
 
 from ..names.functions import FunctionInfo
 from ..names.scopes import Scope, target_names
-from ..traces.nodes import Call, Op, every_node
+from ..traces.nodes import LISTED, Call, Loop, Op, Region, every_node
 from ..values.value import Value, union
 from .expressions import evaluate, text_of
 from .frame import Frame
 
 _ITEMS, _ITEM, _FUNCTION = "<items>", "<item>", "<function>"
 _APPLYING = frozenset({"map", "filter"})
+_LISTS = frozenset({ast.List, ast.Tuple, ast.ListComp})
 _LAZY = frozenset({"<genexpr>", "<map>", "<filter>"})
 
 
@@ -32,7 +33,33 @@ def evaluate_lazily(frame: Frame, node: ast.expr) -> Value:
             return _later(frame, node)
         if frame.module.contains(b"async def"):
             return _coroutine(frame, node) or evaluate(frame, node)  # type: ignore[arg-type]
+    if kind in _LISTS and frame.module.contains(b"async def"):
+        return _listed(frame, node)
     return _later(frame, node) if kind is ast.GeneratorExp else evaluate(frame, node)
+
+
+def _listed(frame: Frame, node: ast.expr) -> Value:
+    """A list that gets a name, with coroutines in it: read where they are made, and marked as awaited elsewhere."""
+    with frame.collecting() as nodes:
+        value = evaluate(frame, node)
+    made = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+    places = {frame.place(one) for one in made if isinstance(one, (ast.Call, ast.ListComp))}
+    for one in nodes:
+        later = isinstance(one, (Call, Loop)) and one.place in places and _is_async(frame, node)
+        frame.out.append(Region(one.place, LISTED, [one], text_of(node)) if later else one)
+    return value
+
+
+def _is_async(frame: Frame, node: ast.expr) -> bool:
+    """Whether the items that a list is written with are calls of coroutine functions, which nothing awaits there."""
+    made = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [getattr(node, "elt", node)]
+    for one in made:
+        if isinstance(one, ast.Call) and isinstance(one.func, (ast.Name, ast.Attribute)):
+            with frame.collecting():
+                function = evaluate(frame, one.func)
+            if function.tag == "func" and function.data[0].is_async:
+                return True
+    return False
 
 
 def _later(frame: Frame, node: ast.expr) -> Value:

@@ -18,7 +18,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..facts.build import P2P
 from ..traces.contents import contents_of
 from ..traces.divergence import group_key
-from ..traces.nodes import APART, Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
+from ..traces.nodes import (
+    APART,
+    LISTED,
+    Branch,
+    Call,
+    Event,
+    Jump,
+    Loop,
+    Node,
+    Op,
+    Region,
+    Tree,
+    Try,
+    Yielded,
+)
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
 from ..values.value import alternatives, symbol
 from .support_batches import Batches, asks_for_any, is_message
@@ -180,7 +194,7 @@ class _Reader:
             left = self.tree(node.body, (*calls, node))
             return left if left in ("raise", "exit", "assert") else ""
         elif isinstance(node, Region):
-            if node.kind in APART:
+            if node.kind in APART or node.kind == LISTED:
                 self._refuse(node.body)
             else:
                 return self.tree(node.body, calls)

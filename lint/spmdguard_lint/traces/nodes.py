@@ -35,6 +35,7 @@ class Node:
 Tree = list[Node]
 Own = tuple[Hashable, bool, "Place", str]
 APART = frozenset({"thread", "exit", "worker"})  # regions that run at a moment of their own
+LISTED = "listed"  # the region of coroutines that a list holds: awaited later, in an order that is not known
 
 
 class Op(Node):
