@@ -340,9 +340,6 @@ def element_of(frame: Frame, value: Value, node: ast.AST) -> Value:
     if tag == "generator":
         return symbol(("element", place), value.taint)
     if tag == "sym":
-        from ..facts import lookup as facts
-
-        _ = facts
         return _element_of_unknown(frame, value, node)
     return symbol(("element", place), value.taint)
 
