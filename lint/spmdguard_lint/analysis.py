@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .names.functions import FunctionInfo
     from .names.modules import Module
     from .names.project import Project
+    from .rules.support_trees import Step
     from .traces.files import Access
 
 
@@ -48,6 +49,13 @@ class Root:
     def contents(self) -> Contents:
         """What stands in the tree at all."""
         return contents_of(self.tree)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Every node of the tree with what encloses it; many rules ask."""
+        from .rules.support_trees import steps
+
+        return list(steps(self.tree))
 
     @cached_property
     def accesses(self) -> list[Access]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from . import conventions
 from .build import agreed
@@ -114,6 +115,7 @@ def constant(qualname: str) -> Fact | None:
     return TABLES.constants.get(canonical(qualname))
 
 
+@lru_cache(maxsize=_MAX_MEMO)
 def constructor(qualname: str) -> str | None:
     """The type of the instance that calling ``qualname`` makes, or None."""
     name = canonical(qualname)
@@ -138,8 +140,10 @@ def type_facts(type_name: str) -> TypeFacts | None:
     return TABLES.types.get(name) if name is not None else None
 
 
-def lineage(type_name: str) -> Iterator[TypeFacts]:
+@lru_cache(maxsize=_MAX_MEMO)
+def lineage(type_name: str) -> tuple[TypeFacts, ...]:
     """The type's own facts, then those of its known bases, nearest first."""
+    found: list[TypeFacts] = []
     queue = [type_name]
     seen: set[str] = set()
     while queue:
@@ -148,8 +152,9 @@ def lineage(type_name: str) -> Iterator[TypeFacts]:
             continue
         seen.add(name)
         facts = TABLES.types[name]
-        yield facts
+        found.append(facts)
         queue.extend(facts.bases)
+    return tuple(found)
 
 
 def method(type_name: str, method: str) -> Fact | None:

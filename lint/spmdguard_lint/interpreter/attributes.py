@@ -22,11 +22,13 @@ from ..values.value import (
     symbol,
     union,
 )
+from . import closures, filling, parameters, queues
 from .enums import member_attribute, member_of
 from .frame import Frame
 from .kinds import DIMENSIONS, of_form
 from .lengths import part_of_share
 from .partly import note_attribute_use
+from .state import State
 
 _OPAQUE = frozenset({"expr", "sym"})
 SHAPES = frozenset({"shape", "size", "numel", "nelement"})
@@ -136,13 +138,11 @@ def conventional(frame: Frame, name: str, node: ast.AST) -> Value | None:
 
 def bound_method(frame: Frame, info: FunctionInfo, receiver: Value) -> Value:
     """A project method bound to its receiver."""
-    from .closures import decorated_value
-
     if info.is_staticmethod:
-        return decorated_value(frame, info)
+        return closures.decorated_value(frame, info)
     if not info.decorators or (info.is_classmethod and len(info.decorators) == 1):
         return Value("func", (info, None, receiver), receiver.taint, None, ("func", id(info), receiver.key))
-    decorated = decorated_value(frame, info)
+    decorated = closures.decorated_value(frame, info)
     return bind(decorated, receiver)
 
 
@@ -178,10 +178,11 @@ def bind(function: Value, receiver: Value) -> Value:
 
 def _set_on_class(frame: Frame, cls: ClassInfo, name: str) -> Value | None:
     """What the program itself has assigned to a field of a class or of one of its ancestors."""
+    heap = frame.live.heap
     for one in cls.mro():
-        found = frame.live.field(("class", id(one)), name)
-        if found is not None:
-            return found
+        fields = heap.get(("class", id(one)))
+        if fields is not None and name in fields:
+            return fields[name]
     return None
 
 
@@ -210,7 +211,6 @@ def _class_attribute(frame: Frame, cls: ClassInfo, name: str, node: ast.AST) -> 
 
 def _evaluate_apart(frame: Frame, owner: ClassInfo, value: ast.expr) -> Value:
     from .expressions import evaluate
-    from .state import State
 
     machine = frame.machine
     key = ("class-value", str(id(value)))
@@ -239,10 +239,7 @@ def as_queue(frame: Frame, cls: ClassInfo, name: str, value: Value) -> Value:
     """A container in a field, with what it holds as this rank's own affair where the class uses it as a queue."""
     if value.tag != "obj" or frame.machine.objects.info(value).kind == "instance":
         return value
-    from .filling import filled_by_data
-    from .queues import queue_taint
-
-    own = union(queue_taint(frame, cls, name), filled_by_data(frame, cls, name, value))
+    own = union(queues.queue_taint(frame, cls, name), filling.filled_by_data(frame, cls, name, value))
     return retaint(value, value.taint, union(value.trip or NO_TAINT, own)) if own else value
 
 
@@ -265,9 +262,7 @@ def _object_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     if assigned is not None and name not in cls.self_assignments:
         value = _evaluate_apart(frame, assigned[0], assigned[1])
         return bind(value, receiver) if value.tag == "func" else value
-    from .parameters import template_field
-
-    value_or_none = template_field(frame, receiver, cls, name)
+    value_or_none = parameters.template_field(frame, receiver, cls, name)
     if value_or_none is not None:
         return value_or_none
     return _inherited_attribute(frame, receiver, cls, name, node)

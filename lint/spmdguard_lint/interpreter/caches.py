@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from ..names.shown import compared_with_others
+from ..source.walking import walk
 from ..traces.nodes import Branch, Op, Tree, every_node
 from ..values.evaluate import rank_dependent
 from ..values.value import (
@@ -208,7 +209,7 @@ def new_key(frame: Frame, key: Value, test: ast.Compare) -> Taints | None:
     why = own_key(key)
     if why or not counts or frame.function is None:
         return why
-    names = {part.id for part in ast.walk(test.left) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(test.left) if isinstance(part, ast.Name)}
     return shown_to_others(frame, frame.function, names - {"self", "cls"})
 
 
@@ -222,7 +223,7 @@ def fills(frame: Frame, mapping: ast.expr, key: ast.expr) -> bool:
         isinstance(target, ast.Subscript)
         and text_of(target.slice) == text_of(key)
         and text_of(target.value) == text_of(mapping)
-        for node in ast.walk(frame.function.node)
+        for node in walk(frame.function.node)
         if isinstance(node, ast.Assign)
         for target in node.targets
     )

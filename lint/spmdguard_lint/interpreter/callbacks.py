@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from ..source.walking import walk
 from ..values.value import Taints, Value, alternatives, doubted, symbol, union
 from .contents import is_container, structure
 from .expressions import text_of, tuple_value
@@ -109,7 +110,7 @@ def _understood(frame: Frame, node: ast.For | ast.AsyncFor, listed: Value) -> li
     fields = fields_of(frame, listed)
     written = [Added(fields[name], ()) for name in map(str, range(len(fields))) if name in fields]
     added = [*written, *known.values()]
-    if len(added) > _MOST or any(isinstance(part, _LEAVING) for stmt in node.body for part in ast.walk(stmt)):
+    if len(added) > _MOST or any(isinstance(part, _LEAVING) for stmt in node.body for part in walk(stmt)):
         return None
     there = {one.key for item in fields.values() for one in alternatives(item, _MOST)}
     if there != {one.item.key for one in added} or not _explained(reasons, added):

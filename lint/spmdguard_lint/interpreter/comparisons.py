@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..values.evaluate import rank_dependent
+from ..values.evaluate import UNKNOWN, Valuation, rank_dependent
+from ..values.evaluate import evaluate as concrete
 from ..values.value import (
     FALSE,
     NONE,
@@ -161,9 +162,6 @@ def _none_test_of_choice(operator: str, value: Value) -> Value:
 
 def fold(value: Value) -> Value:
     """Constant-fold an expression of constants (numbers and strings of modest size)."""
-    from ..values.evaluate import UNKNOWN, Valuation
-    from ..values.evaluate import evaluate as concrete
-
     if value.tag != "expr" or value.taint or not all(is_const(v) for v in value.data[1]):
         return value
     result = concrete(value, Valuation(0, 2))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from ..source.walking import walk
 from ..values.value import NO_TAINT, Taints, Value, union
 from .frame import Frame
 
@@ -88,7 +89,7 @@ def _of_field(frame: Frame, value: Value, name: str) -> Taints:
 def _fields_run_over(function: ast.AST, self_name: str) -> list[str]:
     """The fields that the loops of ``__iter__`` run over, or whose iterator it returns."""
     names: list[str] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         over = node.iter if isinstance(node, (ast.For, ast.AsyncFor)) else None
         if isinstance(node, (ast.Return, ast.YieldFrom)):
             over = node.value

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
+from ..source.unparsing import unparse
+from ..source.walking import children
 from ..traces.nodes import Branch, Event, Region, Tree
 from ..values.evaluate import rank_dependent, settled
 from ..values.shares import is_even_share
@@ -28,6 +30,7 @@ from ..values.value import (
     symbol,
     union,
 )
+from . import attributes
 from .caches import new_key
 from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_condition, strengthen
 from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
@@ -74,7 +77,7 @@ def text_of(node: ast.AST, limit: int = 60) -> str:
     text: str | None = getattr(node, "_spmdguard_text", None)
     if text is None:
         try:
-            text = " ".join(ast.unparse(node).split())
+            text = " ".join(unparse(node).split())
         except (ValueError, RecursionError, AttributeError, KeyError, IndexError):
             text = "..."
         node._spmdguard_text = text  # type: ignore[attr-defined]
@@ -92,7 +95,7 @@ def evaluate(frame: Frame, node: ast.expr | None) -> Value:
 
 
 def _generic(frame: Frame, node: ast.expr) -> Value:
-    parts = [evaluate(frame, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    parts = [evaluate(frame, child) for child in children(node) if isinstance(child, ast.expr)]
     return expression(type(node).__name__, parts) if parts else symbol(("expr", frame.place(node)))
 
 
@@ -114,10 +117,8 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
-    from .attributes import read_attribute
-
     receiver = evaluate(frame, node.value)
-    return read_attribute(frame, receiver, node.attr, node)
+    return attributes.read_attribute(frame, receiver, node.attr, node)
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:

@@ -10,6 +10,7 @@ from ..traces.doubts import CUT, HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.evaluate import rank_dependent
 from ..values.value import NO_TAINT, Taint, Taints, Value, doubted, expression, is_const, symbol, union
+from . import parameters, statements
 from .expressions import text_of
 from .frame import Frame
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
@@ -97,14 +98,14 @@ def _runs_model(frame: Frame, info: FunctionInfo, receiver: Value | None) -> boo
         wraps = frame.machine.wrapping[id(source)] = any(word in source.content for word in _WRAPS)
     if not wraps:
         return False
-    from .parameters import class_template
+    held = frame.state.heap.get(receiver.data[0]) or parameters.class_template(frame, info.cls)
+    models = [f".{name}(" for name, value in held.items() if value.tag == "extobj" and _is_model(value)]
+    return bool(models) and frame.machine.reach.mentions(info, *models)
 
-    held = frame.state.heap.get(receiver.data[0]) or class_template(frame, info.cls)
-    for name, value in held.items():
-        fact = facts.call_instance(value.data[0]) if value.tag == "extobj" else None
-        if fact is not None and fact.op is not None and frame.machine.reach.mentions(info, f".{name}("):
-            return True
-    return False
+
+def _is_model(value: Value) -> bool:
+    fact = facts.call_instance(value.data[0])
+    return fact is not None and fact.op is not None
 
 
 def _goes_through(frame: Frame, info: FunctionInfo, receiver: Value | None) -> bool:
@@ -194,9 +195,6 @@ def run_body(
     spread: bool,
 ) -> Value:
     """Interpret the body of a called function; its nodes become one ``Call`` node."""
-    from .parameters import bind_arguments
-    from .statements import execute_block
-
     machine = frame.machine
     live = frame.live
     calls = machine.calls
@@ -216,7 +214,7 @@ def run_body(
         inner.enclosing = machine.enclosing_frame(info.parent)
     inner.self_value = receiver
     inner.caller, inner.called_at = frame, frame.place(node)
-    bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
+    parameters.bind_arguments(inner, info, receiver, args, dict(kwargs), spread)
     bound = dict(inner.live.variables)
     machine.enter(info)
     effort = machine.begin_call()
@@ -225,7 +223,7 @@ def run_body(
     try:
         with inner.collecting() as nodes:
             try:
-                execute_block(inner, info.body)
+                statements.execute_block(inner, info.body)
             except BudgetExceeded:
                 budget_out = True
             except FollowExceeded:

@@ -11,6 +11,7 @@ import ast
 
 from ..names.dotted import called_name
 from ..names.emptiness import asked_for_emptiness
+from ..source.walking import walk
 from ..values.value import NO_TAINT, NONE, Taint, Taints, Value
 from .frame import Frame
 
@@ -37,7 +38,7 @@ def _skipped(frame: Frame) -> Taints:
         forward = cls.methods.get("forward")
         if forward is None or forward.self_name is None or not cls.is_module:
             continue
-        for node in ast.walk(forward.node):
+        for node in walk(forward.node):
             if not isinstance(node, (ast.If, ast.IfExp)) or not _skips(node, forward.self_name):
                 continue
             if _asks(node.test) or _asks_for_input(node.test, forward.node):
@@ -50,7 +51,7 @@ def _skipped(frame: Frame) -> Taints:
 
 def _asks(test: ast.expr) -> bool:
     """Whether a test looks into tensors, or draws a number."""
-    calls = [node for node in ast.walk(test) if isinstance(node, ast.Call)]
+    calls = [node for node in walk(test) if isinstance(node, ast.Call)]
     names = {called_name(call) for call in calls}
     return bool(names & (_CONTENTS | _CHANCE))
 
@@ -76,7 +77,7 @@ def _calls(part: ast.AST, self_name: str) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, (ast.Attribute, ast.Subscript))
         and _root(node.func) == self_name
-        for node in ast.walk(part)
+        for node in walk(part)
     )
 
 

@@ -9,7 +9,7 @@ a few.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from itertools import compress
+from itertools import compress, filterfalse
 from operator import is_not
 from typing import Protocol, TypeVar
 
@@ -78,16 +78,19 @@ class Heap:
         if self._base is not other._base:
             yield from differing(dict(self.items()), dict(other.items()))
             return
-        yield from differing(self, other._changed)
-        base = self._base
-        for object_id, fields in self._changed.items():
-            if object_id not in other._changed and object_id in base and base[object_id] is not fields:
+        base, own, others = self._base, self._changed, other._changed
+        for object_id, fields in differing(own, others):
+            if object_id in own or base.get(object_id) is not fields:
+                yield object_id, fields
+        for object_id in filterfalse(others.__contains__, own):
+            if object_id in base and base[object_id] is not own[object_id]:
                 yield object_id, base[object_id]
 
     def missing(self, other: Heap) -> list[Hashable]:
         """The names of objects that the other heap lacks."""
         own = self._changed if self._base is other._base else dict(self.items())
-        return [object_id for object_id in own if object_id not in other]
+        unchanged = filterfalse(other._changed.__contains__, own)
+        return list(filterfalse(other._base.__contains__, unchanged))
 
 
 class _Lookup(Protocol[_Asked, _Given]):

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..source.walking import children
 from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, every_node
 from ..values.shares import is_even_share
 from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
@@ -137,7 +138,7 @@ def _leaves(node: ast.AST, *, inner: bool = False) -> bool:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
         return False
     inner = inner or isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-    return any(_leaves(child, inner=inner) for child in ast.iter_child_nodes(node))
+    return any(_leaves(child, inner=inner) for child in children(node))
 
 
 def never_ends(value: Value) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from ..names.functions import FunctionInfo
 from ..names.scopes import Scope, target_names
+from ..source.walking import walk
 from ..traces.nodes import LISTED, Call, Loop, Op, Region, every_node
 from ..values.value import Value, union
 from .expressions import evaluate, text_of
@@ -102,13 +103,11 @@ def _as_generator(frame: Frame, node: ast.expr, num_args: int) -> FunctionInfo:
         body, names = _of_application(node, name, iterables), [name, _FUNCTION, *iterables]
     parameters = ast.arguments([], [ast.arg(name) for name in names[1:]], None, [], [], None, [])
     made = ast.copy_location(ast.FunctionDef(names[0], parameters, body, [], None, None), node)
-    for part in ast.walk(made):
+    for part in walk(made):
         if isinstance(part, (ast.stmt, ast.expr, ast.arg)) and not hasattr(part, "lineno"):
             ast.copy_location(part, node)
     info = FunctionInfo(frame.module, made, names[0], names[0], None, frame.function)
-    stored = [
-        name for part in ast.walk(made) if isinstance(part, ast.For) for name in target_names(part.target)
-    ]
+    stored = [name for part in walk(made) if isinstance(part, ast.For) for name in target_names(part.target)]
     none: frozenset[str] = frozenset()
     info.__dict__["scope"] = Scope(frozenset({*names[1:], *stored}), none, none, {}, True)
     return info

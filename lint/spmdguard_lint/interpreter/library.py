@@ -288,9 +288,9 @@ def call_unknown_method(
     frame: Frame, receiver: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.Call
 ) -> Value:
     """A method of a receiver of unknown type: by a distinctive name, or the one class nearby that has it."""
-    from .facts_apply import apply_fact
-
     if name == "backward" and exchanges(frame, receiver, args):
+        from .facts_apply import apply_fact
+
         return apply_fact(frame, facts.BACKWARD, "backward", receiver, args, kwargs, node)
     if name == "format" and is_const(receiver):
         args = [formatted(frame, value, -1, node) for value in args]
@@ -300,6 +300,8 @@ def call_unknown_method(
         return expression("call:get", [receiver, *args])
     fact = facts.unknown_method(name, len(args) + len(kwargs))
     if fact is not None and receiver.tag not in ("const", "tuple"):
+        from .facts_apply import apply_fact
+
         return apply_fact(frame, fact, name, receiver, args, kwargs, node)
     nearby = frame.machine.nearby_method(frame, receiver, node)
     if nearby is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
+from ..source.walking import walk
 from ..values.value import NONE, Value, alternatives, choice, is_const
 from .comparisons import compare
 from .expressions import text_of, truthiness
@@ -36,10 +37,10 @@ def walked(frame: Frame, node: ast.While) -> bool:
 
 def _walking(node: ast.While) -> str | None:
     """The name that goes from object to object; None where a loop does something else, or is left early."""
-    inside = [inner for statement in node.body for inner in ast.walk(statement)]
+    inside = [inner for statement in node.body for inner in walk(statement)]
     if node.orelse or any(isinstance(inner, (ast.Break, ast.Continue)) for inner in inside):
         return None
-    asked = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+    asked = {part.id for part in walk(node.test) if isinstance(part, ast.Name)}
     for inner in inside:
         for target, value in _assigned(inner) if isinstance(inner, ast.Assign) else ():
             source = value.value if isinstance(value, ast.Attribute) else None

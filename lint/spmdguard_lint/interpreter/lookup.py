@@ -53,6 +53,8 @@ def _shared(frame: Frame, owner: Frame, name: str) -> Value | None:
     function = owner.function
     if function is None:
         return global_cell(frame, owner.module, name)
+    if name not in function.kept_elsewhere:
+        return None
     if name in function.global_names and owner is frame:
         return global_cell(frame, owner.module, name)
     return frame.live.field(owner.cell(name), "value") if name in function.shared_names else None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..source.unparsing import unparse
 from ..traces.nodes import Branch, Call, Jump, Loop, Tree, Yielded
 from ..values.value import (
     FALSE,
@@ -479,7 +480,7 @@ def run_comprehension(frame: Frame, node: Any) -> Value:
 
 def _renews(node: ast.DictComp) -> bool:
     """``{key: 0 for key in totals}``: the keys of another mapping, as a rule, each of which comes once."""
-    return ast.unparse(node.generators[-1].target) == ast.unparse(node.key)
+    return unparse(node.generators[-1].target) == unparse(node.key)
 
 
 def constant_condition(value: Value) -> bool | None:

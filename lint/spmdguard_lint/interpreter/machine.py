@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..facts import lookup as facts
 from ..names.reach import Reach
 from ..names.symbols import Symbol
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Tree
 from ..values.value import NONE, Place, Taint, Taints, Value, choice, constant, symbol, union
 from .frame import Frame
@@ -25,7 +27,7 @@ from .heap import Heap
 from .memo import CallMemo
 from .objects import ObjectTable
 from .signals import installs_handler
-from .state import State
+from .state import State, join
 
 if TYPE_CHECKING:
     from ..names.classes import ClassInfo
@@ -73,7 +75,9 @@ class Machine:
 
     def __init__(self, project: Project, settings: Any = None) -> None:
         self.project = project
-        self.settings = settings
+        self.configured_names = [
+            (kind, name) for kind, attribute in CONFIGURED for name in getattr(settings, attribute, ())
+        ]
         self.objects = ObjectTable()
         self.reach = Reach(project, only_added=False)
         self.reach.add(project.relevant_modules())
@@ -135,7 +139,7 @@ class Machine:
         """The names that a function or a loop binds or deletes."""
         known = self.stored.get(id(node))
         if known is None:
-            names = (child for child in ast.walk(node) if isinstance(child, ast.Name))
+            names = (child for child in walk(node) if isinstance(child, ast.Name))
             stored = frozenset(child.id for child in names if not isinstance(child.ctx, ast.Load))
             known = self.stored[id(node)] = (node, stored)  # with the node, whose number no other then has
         return known[1]
@@ -152,22 +156,19 @@ class Machine:
             bases = info.cls.external_bases()
             if bases and facts.hook_parameters(bases, info.name) is not None:
                 return True
-        if any(_LIMITING.search(ast.unparse(decorator)) for decorator in info.decorators):
+        if any(_LIMITING.search(unparse(decorator)) for decorator in info.decorators):
             return True
         return self.reach.reaches(info) or self.reach.is_rank_helper(info) or installs_handler(info)
 
     def configured_function(self, info: FunctionInfo) -> str | None:
         """What the configuration says of a project function."""
-        return self.configured_name(info.full_name)
+        return self.configured_name(info.full_name) if self.configured_names else None
 
     def configured_name(self, qualname: str) -> str | None:
         """The configuration list that names a function, or None."""
-        if self.settings is None:
-            return None
-        for kind, attribute in CONFIGURED:
-            for name in getattr(self.settings, attribute, ()):
-                if qualname == name or qualname.endswith("." + name):
-                    return kind
+        for kind, name in self.configured_names:
+            if qualname == name or qualname.endswith("." + name):
+                return kind
         return None
 
     def configured(self, value: Value) -> str | None:
@@ -383,8 +384,6 @@ def finish_hook(frame: Frame, function: FunctionInfo) -> None:
 
 def return_value(frame: Frame, place: Place) -> tuple[Value, State | None]:
     """The joined value and state of everything a frame may return, including falling off its end."""
-    from .state import join
-
     outcomes: list[tuple[tuple[tuple[Value, bool], ...], Value, State]] = list(frame.returns)
     if frame.state is not None:
         outcomes.append((tuple(frame.path), NONE, frame.state))

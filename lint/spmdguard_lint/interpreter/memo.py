@@ -159,7 +159,7 @@ def _is_held(own: Value, nodes: Tree, made: dict[Hashable, Fields]) -> bool:
         elif isinstance(part, (Value, Node)) and id(part) not in seen:
             seen.add(id(part))
             if isinstance(part, Node):
-                stack.extend(getattr(part, name) for name in _slots(type(part)) if name != "condition")
+                stack.extend(getattr(part, name) for name in _PARTS[type(part)])
             elif part.key == own.key:
                 return True
             elif part.tag != "expr":
@@ -167,6 +167,13 @@ def _is_held(own: Value, nodes: Tree, made: dict[Hashable, Fields]) -> bool:
     return False
 
 
-def _slots(kind: type[Node]) -> list[str]:
-    """The attributes of a kind of node."""
-    return [name for cls in kind.__mro__ for name in getattr(cls, "__slots__", ())]
+class _Parts(dict[type[Node], tuple[str, ...]]):
+    """The attributes of each kind of node, without its condition."""
+
+    def __missing__(self, kind: type[Node]) -> tuple[str, ...]:
+        names = (name for cls in kind.__mro__ for name in getattr(cls, "__slots__", ()))
+        parts = self[kind] = tuple(name for name in names if name != "condition")
+        return parts
+
+
+_PARTS = _Parts()

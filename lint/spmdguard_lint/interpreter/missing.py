@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from ..source.walking import walk
 from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import NONE, Value, constant, expression, negate
 from .contents import is_container, structure
@@ -51,7 +52,7 @@ def _asked_before(frame: Frame, node: ast.Subscript) -> bool:
         and isinstance(test.ops[0], (ast.In, ast.NotIn))
         and text_of(test.left) == key
         and text_of(test.comparators[0]) == mapping
-        for test in ast.walk(frame.function.node)
+        for test in walk(frame.function.node)
     )
 
 

@@ -10,7 +10,9 @@ from ..facts import lookup as facts
 from ..names.bindings import ImportBinding
 from ..names.dotted import called_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
+from ..source.walking import walk
 from ..values.value import NO_TAINT, NONE, TRUE, Taint, Value, is_const, symbol, union
+from . import attributes
 from .frame import Frame
 from .state import State
 
@@ -126,7 +128,7 @@ def hook_parameter(frame: Frame, function: FunctionInfo, name: str, type_name: s
 
 def _hook_keywords(frame: Frame, function: FunctionInfo, unknown: Value) -> Value:
     """The ``**kwargs`` of a hook, where it asks by name for what the framework holds: a dict of known instances."""
-    asked = {node.value for node in ast.walk(function.node) if isinstance(node, ast.Constant)}
+    asked = {node.value for node in walk(function.node) if isinstance(node, ast.Constant)}
     bases = function.cls.external_bases() if function.cls is not None else []
     known = {name: type_name for name, type_name in facts.attribute_types(bases) if name in asked}
     if not known:
@@ -254,9 +256,7 @@ def template_field(frame: Frame, receiver: Value, cls: ClassInfo, name: str) -> 
         value = held_by_convention(cls, name, ("field", cls.full_name, name)) or value  # set from outside
     elif is_const(value) and elsewhere is not None:
         value = symbol(("field", cls.full_name, name), value.taint)
-    from .attributes import as_queue
-
-    return None if value is None else as_queue(frame, cls, name, value)
+    return None if value is None else attributes.as_queue(frame, cls, name, value)
 
 
 def class_template(frame: Frame, cls: ClassInfo) -> dict[str, Value]:

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..source.unparsing import unparse
+from ..source.walking import children, walk
 from ..traces.nodes import Event
 from ..values.value import Place, Value, negate
 from .frame import Frame
@@ -85,9 +87,9 @@ def _given_only_in(cls: ClassInfo, name: str, arm: Sequence[ast.stmt]) -> ast.AS
         return None
     if any(one.module is not cls.module for one in cls.mro()):
         return None
-    own = {id(node) for one in cls.mro() for node in ast.walk(one.node)}
+    own = {id(node) for one in cls.mro() for node in walk(one.node)}
     sites: list[ast.AST] = []
-    for node in ast.walk(cls.module.tree):
+    for node in walk(cls.module.tree):
         if isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load):
             of_another = isinstance(node.value, ast.Name) and node.value.id == "self" and id(node) not in own
             if not of_another:
@@ -101,7 +103,7 @@ def note_attribute_use(frame: Frame, receiver: Value, name: str, node: ast.AST) 
     """Leave an event where an attribute is read that some ranks do not have."""
     known = frame.machine.partly.get((id(frame.machine.objects.info(receiver).cls), name))
     if known is not None:
-        _leave(frame, node, ast.unparse(node), known)
+        _leave(frame, node, unparse(node), known)
 
 
 def note_use(frame: Frame, node: ast.Name) -> None:
@@ -158,13 +160,13 @@ def _shared(frame: Frame) -> set[str]:
 def _own_names(body: Sequence[ast.AST]) -> Iterator[str]:
     """The names that comprehensions and lambdas inside have for themselves."""
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, _COMPREHENSIONS):
-                for inner in ast.walk(node):
+                for inner in walk(node):
                     if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
                         yield inner.id
             elif isinstance(node, ast.Lambda):
-                yield from (argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg))
+                yield from (argument.arg for argument in walk(node.args) if isinstance(argument, ast.arg))
 
 
 def _bound_in(body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
@@ -188,4 +190,4 @@ def _bound_in(body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
             if not isinstance(node, ast.Lambda):
                 yield node.name, node
             continue
-        stack.extend(ast.iter_child_nodes(node))
+        stack.extend(children(node))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..source.walking import walk
 from ..values.value import FALSE, TRUE, Value, expression, retaint, symbol, union
 from .attributes import read_attribute
 from .comparisons import compare, logic
@@ -95,7 +96,7 @@ def bind_pattern(frame: Frame, pattern: ast.pattern, subject: Value) -> None:
                 frame.state.variables[star.name] = expression("slice", (subject,))
         return
     contents = whole(frame, subject)
-    for part in ast.walk(pattern):
+    for part in walk(pattern):
         name = getattr(part, "name", None) or getattr(part, "rest", None)
         if isinstance(name, str):
             alone = part is pattern and isinstance(pattern, ast.MatchAs)

@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..values.value import NO_TAINT, Taint, Taints, Value
 from .contents import is_container
 from .frame import Frame
@@ -55,17 +57,17 @@ def _are_given(frame: Frame, items: Value) -> bool:
 def _words(test: ast.expr, node: ast.comprehension) -> Iterator[str]:
     """The names by which a test asks for an item; where it is a flag beside it, those of what is looped over, too."""
     items = _names(node.target)
-    for part in ast.walk(test):
+    for part in walk(test):
         if isinstance(part, ast.Attribute) and _names(part.value) & items:
             yield part.attr
         elif isinstance(part, ast.Subscript) and _names(part.value) & items:
             yield str(getattr(part.slice, "value", ""))
         elif isinstance(part, ast.Subscript) and _names(part.slice) & items:
-            yield ast.unparse(part.value).rpartition(".")[2]
+            yield unparse(part.value).rpartition(".")[2]
     asked = test.operand if isinstance(test, ast.UnaryOp) else test
     if isinstance(asked, ast.Name) and asked.id in items:
         yield from (asked.id, *_names(node.iter))
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return {part.id for part in walk(node) if isinstance(part, ast.Name)}

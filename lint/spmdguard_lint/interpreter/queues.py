@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..names.dotted import called_name
+from ..source.walking import walk
 from ..values.value import NO_TAINT, Taint, Taints
 from .frame import Frame
 from .progress import ENDINGS
@@ -87,28 +88,28 @@ def _own(frame: Frame, method: FunctionInfo, site: ast.AST, text: str) -> Taints
 def _takes_ended(function: ast.AST, self_name: str, name: str) -> Iterator[ast.AST]:
     """Tests for items of the field that have ended, in a method that takes items out or keeps a part of them."""
     if not any(
-        name in _emptied(node, self_name) or name in _replaced(node, self_name) for node in ast.walk(function)
+        name in _emptied(node, self_name) or name in _replaced(node, self_name) for node in walk(function)
     ):
         return
     items = {
         part.id
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, (ast.For, ast.comprehension)) and _mentions(node.iter, self_name, name)
-        for part in ast.walk(node.target)
+        for part in walk(node.target)
         if isinstance(part, ast.Name)
     }
-    for node in ast.walk(function):
+    for node in walk(function):
         tests = [node.test] if isinstance(node, (ast.If, ast.While, ast.IfExp)) else getattr(node, "ifs", [])
         for test in tests:
-            for asked in ast.walk(test):
+            for asked in walk(test):
                 if isinstance(asked, ast.Attribute) and asked.attr in ENDINGS:
-                    names = {part.id for part in ast.walk(asked.value) if isinstance(part, ast.Name)}
+                    names = {part.id for part in walk(asked.value) if isinstance(part, ast.Name)}
                     if names & items or _mentions(asked.value, self_name, name):
                         yield test
 
 
 def _mentions(node: ast.AST, self_name: str, name: str) -> bool:
-    return any(name in _field(part, self_name) for part in ast.walk(node))
+    return any(name in _field(part, self_name) for part in walk(node))
 
 
 def _replaced(node: ast.AST, self_name: str) -> Iterator[str]:
@@ -123,13 +124,13 @@ def _sites(method: FunctionInfo, own: str, name: str, hooks: set[str]) -> Iterat
     if method.name == "__init__":
         return (
             node
-            for function in ast.walk(method.node)
+            for function in walk(method.node)
             if isinstance(function, _Function) and function is not method.node
-            for node in ast.walk(function)
+            for node in walk(function)
             if _fills(node, own, name)
         )
     if method.name in hooks:
-        return (node for node in ast.walk(method.node) if _fills(node, own, name))
+        return (node for node in walk(method.node) if _fills(node, own, name))
     return _conditional_fills(method.node, own, name)
 
 
@@ -163,7 +164,7 @@ def _changes(frame: Frame, method: FunctionInfo, own: str) -> Changes:
         asked = [
             kind for kind, text in ((_emptied, _EMPTYING), (_filled, _FILLING)) if reach.matches(method, text)
         ]
-        for node in ast.walk(method.node) if asked else ():
+        for node in walk(method.node) if asked else ():
             for kind in asked:
                 found[kind].update(kind(node, own))
         known = Changes(frozenset(found[_emptied]), frozenset(found[_filled]))
@@ -179,10 +180,10 @@ def _registered(using: list[FunctionInfo]) -> set[str]:
         if not cls.module.contains(b"hook"):
             continue
         for method in cls.methods.values():
-            calls = (node for node in ast.walk(method.node) if isinstance(node, ast.Call))
+            calls = (node for node in walk(method.node) if isinstance(node, ast.Call))
             for call in calls:
                 if isinstance(call.func, ast.Attribute) and "hook" in call.func.attr:
-                    handed = (part for arg in call.args for part in ast.walk(arg))
+                    handed = (part for arg in call.args for part in walk(arg))
                     found.update(
                         part.attr
                         for part in handed
@@ -245,7 +246,7 @@ def _conditional_fills(function: ast.AST, self_name: str, name: str) -> Iterator
     """The statements that fill the field in a hook, or behind a test of what a call has returned."""
     results = {
         target.id
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Assign) and _is_request(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
@@ -265,12 +266,12 @@ def _in_block(
     body: list[ast.stmt], self_name: str, name: str, results: set[str], conditional: bool
 ) -> Iterator[ast.AST]:
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, _Function) and node is not statement:
                 inner = node.body if isinstance(node.body, list) else [node.body]
-                yield from (one for part in inner for one in ast.walk(part) if _fills(one, self_name, name))
+                yield from (one for part in inner for one in walk(part) if _fills(one, self_name, name))
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from (one for one in ast.walk(statement) if _fills(one, self_name, name))
+            yield from (one for one in walk(statement) if _fills(one, self_name, name))
             continue
         asks = isinstance(statement, ast.If) and _asks(statement.test, results)
         for field in ("body", "orelse", "finalbody"):
@@ -278,14 +279,14 @@ def _in_block(
             if isinstance(block, list):
                 yield from _in_block(block, self_name, name, results, conditional or asks)
         if conditional and not isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
-            yield from (one for one in ast.walk(statement) if _fills(one, self_name, name))
+            yield from (one for one in walk(statement) if _fills(one, self_name, name))
         if asks and _leaves(statement):
             conditional = True
 
 
 def _asks(test: ast.expr, results: set[str]) -> bool:
     return any(
-        (isinstance(node, ast.Name) and node.id in results) or _is_request(node) for node in ast.walk(test)
+        (isinstance(node, ast.Name) and node.id in results) or _is_request(node) for node in walk(test)
     )
 
 

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name
+from ..source.walking import walk
 from ..values.value import Taint, Value, symbol
 from .frame import Frame
 from .state import join
@@ -45,14 +46,14 @@ def installs_handler(function: FunctionInfo) -> bool:
     if not words:
         return False
     last = function.node.end_lineno or function.node.lineno
-    lines = function.module.source.lines[function.node.lineno - 1 : last]
-    return any(word in line for line in lines for word in words)
+    text = function.module.source.rows(function.node.lineno, last)
+    return any(word in text for word in words)
 
 
 def handler_names(tree: ast.AST) -> frozenset[str]:
     """Names of the functions and methods that some call in a tree installs as signal handlers."""
     found: set[str] = set()
-    for child in ast.walk(tree):
+    for child in walk(tree):
         if not isinstance(child, ast.Call) or len(child.args) < 2:
             continue
         called = called_name(child)

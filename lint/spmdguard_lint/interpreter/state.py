@@ -55,14 +55,17 @@ class State:
         self.heap[object_id] = fields
 
     def replace_everywhere(self, old: Value, new: Value) -> None:
-        """Give a value that was changed in place to every name and field that holds it."""
+        """Give a value that was changed in place to every name and field that holds it.
+
+        Values are equal to themselves alone, so that ``in`` looks for the very same one.
+        """
         for name, value in self.variables.items():
             if value is old:
                 self.variables[name] = new
-            elif value.tag == "tuple" and any(item is old for item in value.data):
+            elif value.tag == "tuple" and old in value.data:
                 self.variables[name] = with_item(value, old, new)
         for object_id, fields in self.heap.items():
-            if any(value is old for value in fields.values()):
+            if old in fields.values():
                 self.heap[object_id] = {k: new if v is old else v for k, v in fields.items()}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..names.scopes import imported_names
+from ..source.walking import walk
 from ..traces.nodes import Branch, Jump, Tree
 from ..values.evaluate import rank_dependent
 from ..values.value import NONE, Value, is_const, negate, retaint, symbol
@@ -143,7 +144,7 @@ def _asks_for_entry(frame: Frame, node: ast.If) -> bool:
     return any(
         isinstance(part, ast.Subscript) and text_of(part.value) == mapping and text_of(part.slice) == key
         for statement in (*node.body, *node.orelse)
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
 
 

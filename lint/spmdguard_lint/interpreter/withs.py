@@ -8,6 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ..facts import lookup as facts
+from ..source.walking import walk
 from ..traces.catching import catches
 from ..traces.nodes import Branch, Call, Handler, Jump, Node, Op, Region, Try, Yielded
 from ..values.value import (
@@ -226,7 +227,7 @@ def _answers(leave: FunctionInfo) -> bool:
         isinstance(child, ast.Return)
         and child.value is not None
         and not (isinstance(child.value, ast.Constant) and not child.value.value)
-        for child in ast.walk(leave.node)
+        for child in walk(leave.node)
     )
 
 

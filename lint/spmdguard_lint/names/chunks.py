@@ -25,11 +25,12 @@ def any_chunk_has_both(text: str, one: Callable[[str], bool], other: Callable[[s
     ends = [*(match.start() for match in starts), len(text)]
     chunks = [("", text[: ends[0]])]
     chunks += [(match[1], text[match.start() : end]) for match, end in zip(starts, ends[1:], strict=True)]
+    has_one = [one(body) for _, body in chunks]
+    if not any(has_one):
+        return False
     calls = [frozenset(_CALLED.findall(body)) for _, body in chunks]
     names = [name for name, _ in chunks]
-    first = _spread(names, calls, [one(body) for _, body in chunks])
-    if not any(first):
-        return False
+    first = _spread(names, calls, has_one)
     second = _spread(names, calls, [other(body) for _, body in chunks])
     return any(a and b for a, b in zip(first, second, strict=True))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ..source.unparsing import unparse
 from .dotted import dotted_name
 from .linearise import linearise
 from .selfassign import SelfAssignment, self_assignments
@@ -116,7 +117,7 @@ class ClassInfo:
             if dotted:
                 found.append(self.module.project.resolve_class_base(self, dotted))
             else:
-                found.append(UnknownSymbol(ast.unparse(plain)[:80]))
+                found.append(UnknownSymbol(unparse(plain)[:80]))
         return found
 
     @cached_property

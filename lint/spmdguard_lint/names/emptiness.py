@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..source.walking import walk
 from .dotted import called_name
 
 _SIZES = frozenset({"size", "numel", "nelement"})
@@ -13,7 +14,7 @@ _LENGTHS = frozenset({"len", *_SIZES})
 
 def asked_for_emptiness(test: ast.expr, counting: frozenset[str] = _LENGTHS) -> Iterator[ast.expr]:
     """What a test compares with nothing at all: the tensors and sequences whose size is zero or not."""
-    for node in ast.walk(test):
+    for node in walk(test):
         if (
             isinstance(node, ast.Compare)
             and len(node.ops) == 1

@@ -163,6 +163,11 @@ class FunctionInfo:
             for name in (*nested.nonlocal_names, *nested.shared_names)
         )
 
+    @cached_property
+    def kept_elsewhere(self) -> frozenset[str]:
+        """Names of the body whose values are no local variables of this function alone."""
+        return self.global_names | self.shared_names
+
     @property
     def global_names(self) -> frozenset[str]:
         return self.scope.global_names

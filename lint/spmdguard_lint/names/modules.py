@@ -14,6 +14,7 @@ from .functions import FunctionInfo
 from .globals import GlobalAssignment, global_assignments
 from .lazy import lazy_exports
 from .scopes import TextMarkers
+from .wrapped import wrapped_names
 
 if TYPE_CHECKING:
     from .classes import ClassInfo
@@ -54,7 +55,7 @@ class Module:
         markers = self.markers
         if not (markers.walrus or markers.yields):
             return markers
-        text = "\n".join(self.source.lines[first - 1 : last])
+        text = self.source.rows(first, last)
         return TextMarkers(walrus=":=" in text, yields="yield" in text)
 
     @property
@@ -98,6 +99,11 @@ class Module:
     def dunder_all(self) -> list[str] | None:
         """A literal ``__all__``, or None."""
         return self._collected.dunder_all
+
+    @cached_property
+    def wrapped_names(self) -> frozenset[str]:
+        """The last names of what the file wraps for data-parallel training."""
+        return wrapped_names(self.source.text)
 
     @cached_property
     def lazy_exports(self) -> dict[str, str]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from ..facts import lookup as facts
 from .bindings import Binding, ImportBinding
 from .symbols import ClassSymbol, ExternalSymbol, FunctionSymbol, Symbol
-from .wrapped import wrapped_names
 
 if TYPE_CHECKING:
     from .classes import ClassInfo
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from .modules import Module
     from .project import Project
 
-_CALL = re.compile(r"(?<!def )(?<!\w)(\.?)((?:[A-Za-z_]\w*\.)*)([A-Za-z_]\w*)[ \t]*\(")
+_CALL = re.compile(r"(def )?(?<!\w)(\.?)((?:[A-Za-z_]\w*\.)*)([A-Za-z_]\w*)[ \t]*\(")
 _RANK = re.compile(
     r"rank|RANK|PROCID|LOCALID|NODEID|main_process|is_main|is_master|master_process|process_index|process_zero"
     r"|global_zero|ordinal\("
@@ -61,7 +60,6 @@ class Reach:
         self._known: dict[FunctionInfo, bool] = {}
         self._helpers: dict[FunctionInfo, bool] = {}
         self._modules: set[Module] = set()
-        self._wrapped: dict[Module, frozenset[str]] = {}
         self.names: set[str] = set()
 
     def add(self, modules: Iterable[Module]) -> None:
@@ -84,8 +82,9 @@ class Reach:
         while pending:
             function = pending.pop()
             text = _text_of(function)
-            by_name = self._known.get(function) or self._project.prefilter.collective_calls.search(text)
-            calls = () if by_name else tuple(dict.fromkeys(_CALL.findall(text)))
+            found = dict.fromkeys(_CALL.findall(text))
+            by_name = self._known.get(function) or self._tells(found)
+            calls = () if by_name else tuple(call[1:] for call in found if not call[0])
             if by_name or self._calls_wrapped(function, calls):
                 self._mark(function, came_from)
                 return True
@@ -101,15 +100,24 @@ class Reach:
         self._known.update(dict.fromkeys(came_from, False))
         return False
 
+    def _tells(self, calls: Iterable[tuple[str, str, str, str]]) -> bool:
+        """Whether one of the calls, or a function that is defined, is a collective by its name.
+
+        The pattern for it has a hundred names: it is put to each call once, not to the whole text.
+        """
+        forms = "\n".join([f"{unknown}{receiver}{name}(" for _, unknown, receiver, name in calls])
+        return self._project.prefilter.collective_calls.search(forms) is not None
+
     def _mark(self, function: FunctionInfo, came_from: dict[FunctionInfo, FunctionInfo | None]) -> None:
         step: FunctionInfo | None = function
         while step is not None:
             self._known[step] = True
             step = came_from[step]
 
-    def mentions(self, function: FunctionInfo, text: str) -> bool:
-        """Whether a piece of text stands in a function."""
-        return text in _text_of(function)
+    def mentions(self, function: FunctionInfo, *pieces: str) -> bool:
+        """Whether one of some pieces of text stands in a function."""
+        text = _text_of(function)
+        return any(piece in text for piece in pieces)
 
     def matches(self, function: FunctionInfo, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches somewhere in the text of a function."""
@@ -124,17 +132,11 @@ class Reach:
 
     def wraps(self, module: Module) -> bool:
         """Whether a module wraps a model, so that a backward pass in it communicates."""
-        return bool(self._names_of(module))
-
-    def _names_of(self, module: Module) -> frozenset[str]:
-        wrapped = self._wrapped.get(module)
-        if wrapped is None:
-            wrapped = self._wrapped[module] = wrapped_names("\n".join(module.source.lines))
-        return wrapped
+        return bool(module.wrapped_names)
 
     def _calls_wrapped(self, function: FunctionInfo, calls: Sequence[tuple[str, str, str]]) -> bool:
         """Whether one of the calls is of what the module wraps, or runs a backward pass through it."""
-        wrapped = self._names_of(function.module)
+        wrapped = function.module.wrapped_names
         if not wrapped:
             return False
         return any(
@@ -223,4 +225,4 @@ def _class_around(function: FunctionInfo) -> ClassInfo | None:
 
 def _text_of(function: FunctionInfo) -> str:
     last = function.node.end_lineno or function.node.lineno
-    return "\n".join(function.module.source.lines[function.node.lineno - 1 : last])
+    return function.module.source.rows(function.node.lineno, last)

@@ -31,6 +31,12 @@ _VARYING = re.compile(
     r"|rand(?:int)?\(|getenv\b|exists\(|is_file\(|is_dir\(|isfile\(|isdir\(|listdir\(|glob\(|signal\."
     r"|perf_counter\(|monotonic\(|isnan\(|isfinite\(|isinf\(|item\(\)|gethostname)"
 )
+_VARYING_WORDS = (
+    *("except", "time.", "random.", "environ", "rand", "getenv", "exists(", "is_file(", "is_dir(", "isfile("),
+    *("isdir(", "listdir(", "glob(", "signal.", "perf_counter(", "monotonic(", "isnan(", "isfinite("),
+    *("isinf(", "item()", "gethostname"),
+)
+"""One of these stands wherever the pattern matches; looking for them is cheap."""
 _ATTRIBUTE = re.compile(r"\.([A-Za-z_]\w*)")
 _QUESTION = re.compile(r"(?:is|has|am|on|should|can|may)_")
 _RUN_BY_USE = ("__call__", "forward", "__enter__", "__aenter__", "__iter__", "__next__", "__del__")
@@ -155,7 +161,8 @@ def _meets(text: str, uses: str, differing_uses: str) -> bool:
     reaching, helpers = re.compile(uses), re.compile(differing_uses or "$^")
 
     def differs(chunk: str) -> bool:
-        return _VARYING.search(chunk) is not None or helpers.search(chunk) is not None
+        own = any(word in chunk for word in _VARYING_WORDS) and _VARYING.search(chunk) is not None
+        return own or helpers.search(chunk) is not None
 
     text = without_docstrings(text)
     if reaching.search(text) is None or not differs(text):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..source.walking import walk
 from .dotted import absolute_module
 
 ScopeNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -156,14 +157,14 @@ def target_names(target: ast.AST) -> Iterator[str]:
     if isinstance(target, ast.Name):
         yield target.id
     elif isinstance(target, (ast.Tuple, ast.List, ast.Starred)):
-        for node in ast.walk(target):
+        for node in walk(target):
             if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
                 yield node.id
 
 
 def pattern_names(pattern: ast.AST) -> Iterator[str]:
     """The names captured by a ``case`` pattern."""
-    for node in ast.walk(pattern):
+    for node in walk(pattern):
         if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
             yield node.name
         elif isinstance(node, ast.MatchMapping) and node.rest:

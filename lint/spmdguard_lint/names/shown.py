@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..source.walking import walk
 from .dotted import called_name
 
 _COMPARING = frozenset(
@@ -22,7 +23,7 @@ _COMPARING = frozenset(
 def compared_with_others(function: ast.AST, names: set[str]) -> ast.Call | None:
     """The call by which a function shows the other ranks what some of its names hold: it expects theirs to differ."""
     known = set(names)
-    assigned = [node for node in ast.walk(function) if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    assigned = [node for node in walk(function) if isinstance(node, (ast.Assign, ast.AnnAssign))]
     for _ in assigned:
         before = len(known)
         for node in assigned:
@@ -31,7 +32,7 @@ def compared_with_others(function: ast.AST, names: set[str]) -> ast.Call | None:
                 known.update(target.id for target in targets if isinstance(target, ast.Name))
         if len(known) == before:
             break
-    for call in ast.walk(function):
+    for call in walk(function):
         if isinstance(call, ast.Call) and called_name(call) in _COMPARING:
             given = [*call.args, *(keyword.value for keyword in call.keywords)]
             if any(_mentions(argument, known) for argument in given):
@@ -40,4 +41,4 @@ def compared_with_others(function: ast.AST, names: set[str]) -> ast.Call | None:
 
 
 def _mentions(node: ast.expr, names: set[str]) -> bool:
-    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id in names for part in walk(node))

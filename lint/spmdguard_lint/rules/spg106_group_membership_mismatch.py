@@ -60,7 +60,7 @@ from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
 from .registry import rule
 from .support import from_divergence, operation_text
 from .support_claims import NEW_GROUP, RANK_KINDS, claimed, members_part, where
-from .support_trees import WORLDS, Path, finding_at, reaching, steps
+from .support_trees import WORLDS, Path, finding_at, reaching
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -92,7 +92,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _groups_of_others(analysis: Analysis) -> Iterable[Finding]:
     """Operations on a finished group that none of its members reaches, and other ranks do."""
     for root in analysis.roots:
-        for step in steps(root.tree):
+        for step in root.steps:
             op = step.node
             if not isinstance(op, Op) or op.kind != "collective" or op.group is None:
                 continue
@@ -130,7 +130,7 @@ def _unequal_groups(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if root.contents.ops.isdisjoint(NEW_GROUP):
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             op = step.node
             if not isinstance(op, Op) or op.name not in NEW_GROUP:
                 continue

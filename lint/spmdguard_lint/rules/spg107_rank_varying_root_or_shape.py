@@ -108,7 +108,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if not root.contents.ops:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             if isinstance(step.node, Op) and step.node.kind == "collective":
                 yield from _judge(step, step.node)
                 yield from _sizes(step, step.node)
@@ -168,12 +168,12 @@ def _lists(analysis: Analysis) -> Iterable[Finding]:
     called = {
         step.node.place
         for root in roots
-        for step in steps(root.tree)
+        for step in root.steps
         if isinstance(step.node, Op) and step.node.at_root is not None and step.calls
     }
     for root in roots:
         method = root.function is not None and root.function.cls is not None
-        for step in steps(root.tree):
+        for step in root.steps:
             op = step.node
             if (
                 not isinstance(op, Op)

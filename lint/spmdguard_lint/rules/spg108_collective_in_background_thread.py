@@ -103,7 +103,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if "thread" not in root.contents.regions:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             thread = step.node
             if not isinstance(thread, Region) or thread.kind != "thread":
                 continue

@@ -62,7 +62,7 @@ from ..traces.nodes import Op
 from ..values.evaluate import Valuation, evaluate
 from .registry import rule
 from .support_messages import Play, runs_through, scripts_of, valid
-from .support_trees import Step, finding_at, reaching, steps
+from .support_trees import Step, finding_at, reaching
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -85,7 +85,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _all_send(root: Root) -> Finding | None:
     """A send that every rank makes before any receives."""
     waiting: list[Step] = []
-    for step in steps(root.tree):
+    for step in root.steps:
         op = step.node
         if not isinstance(op, Op) or op.kind != "point-to-point" or group_key(op) is not None:
             continue

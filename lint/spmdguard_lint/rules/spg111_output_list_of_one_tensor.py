@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from ..traces.nodes import Event
 from .registry import rule
-from .support_trees import finding_at, steps
+from .support_trees import finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -66,7 +66,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if ALIASED not in root.contents.events:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             node = step.node
             if isinstance(node, Event) and node.name == ALIASED:
                 message = f"the entries of the output list of `{node.text}` are one tensor"

@@ -113,7 +113,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _handed_over(root: Root) -> Iterator[Finding]:
-    for step in steps(root.tree):
+    for step in root.steps:
         region = step.node
         if not isinstance(region, Region) or region.kind not in ("exit", "worker"):
             continue

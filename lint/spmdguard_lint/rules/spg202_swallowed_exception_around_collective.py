@@ -76,7 +76,7 @@ from .registry import rule
 from .support import from_divergence, operation_text, site
 from .support_claims import claimed, where
 from .support_exits import swallowed_past
-from .support_trees import Step, finding_at, steps
+from .support_trees import Step, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -99,7 +99,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         yield _at_operation(divergence, from_divergence(RULE, divergence, _message(divergence), HELP))
     done: set[Place] = set()
     for root in analysis.roots if _has_exits(analysis) else ():
-        for step in steps(root.tree) if root.contents.ops else ():
+        for step in root.steps if root.contents.ops else ():
             yield from _by_exit(step, done)
 
 

@@ -60,6 +60,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..source.walking import walk
 from ..traces.nodes import Branch, Call, Fallible, Node, Op, Tree, every_node
 from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
@@ -179,10 +180,10 @@ def _yield_between(root: Root, first: Op, second: Op) -> str:
     if root.function is None or not root.function.scope.has_yield:
         return ""
     protected: set[ast.AST] = set()
-    for node in ast.walk(root.function.node):
+    for node in walk(root.function.node):
         if isinstance(node, ast.Try) and node.finalbody:
-            protected.update(inner for statement in node.body for inner in ast.walk(statement))
-    for node in ast.walk(root.function.node):
+            protected.update(inner for statement in node.body for inner in walk(statement))
+    for node in walk(root.function.node):
         if isinstance(node, ast.Yield) and first.place.row < node.lineno < second.place.row:
             return "" if node in protected else "the caller's block"
     return ""

@@ -104,7 +104,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if not root.contents.ops:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             if isinstance(step.node, Try) and step.node.final:
                 reading = _in_finally if step.node.form == "try" else _in_exit
                 yield from reading(step, step.node)

@@ -55,15 +55,15 @@ No fix: the function has to be split.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..source.unparsing import unparse
 from ..traces.nodes import Op, Region
 from .registry import rule
 from .support_decorators import decorator_fact
-from .support_trees import Step, finding_at, steps
+from .support_trees import Step, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -77,7 +77,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if not root.contents.ops:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             if not isinstance(step.node, Op) or step.node.kind in ("point-to-point", "request"):
                 continue
             region = next(
@@ -86,7 +86,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if region is not None:
                 yield _finding(step, step.node, region.text)
         if declared := _declared(analysis, root):
-            for step in steps(root.tree):
+            for step in root.steps:
                 if isinstance(step.node, Op) and step.node.kind not in ("point-to-point", "request"):
                     yield _finding(step, step.node, declared)
 
@@ -110,4 +110,4 @@ def _rank_local_decorators(root: Root) -> Iterator[str]:
     for decorator in getattr(root.function.node, "decorator_list", ()):
         fact = decorator_fact(root.module, decorator)
         if fact is not None and fact.event == "defer":
-            yield f"@{ast.unparse(decorator)}"
+            yield f"@{unparse(decorator)}"

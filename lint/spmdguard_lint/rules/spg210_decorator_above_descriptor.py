@@ -58,6 +58,8 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup
 from ..model import Finding
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Node
 from ..values.value import place_of
 from .registry import rule
@@ -91,7 +93,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Every definition with one of our decorators above something that is no function."""
     for module in analysis.project.all_modules:
         if b"spmdguard" in module.source.content:
-            for node in ast.walk(module.tree):
+            for node in walk(module.tree):
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                     yield from _misplaced(module, node)
 
@@ -102,7 +104,7 @@ def _misplaced(
     for position, decorator in enumerate(node.decorator_list):
         if not _is_ours(module, decorator):
             continue
-        text = f"@{ast.unparse(decorator)}"
+        text = f"@{unparse(decorator)}"
         where = Node(place_of(module.filename, decorator))
         if isinstance(node, ast.ClassDef):
             message = f"`{text}` cannot decorate the class `{node.name}`: an instance is no call"
@@ -110,9 +112,9 @@ def _misplaced(
             continue
         for below in node.decorator_list[position + 1 : position + 2]:
             if _makes_no_function(module, below):
-                kind = ast.unparse(below)
+                kind = unparse(below)
                 message = f"`{text}` is above `@{kind}` on `{node.name}`: what it gets is no function"
-                upper = HELP.format(kind, ast.unparse(called_by(decorator)))
+                upper = HELP.format(kind, unparse(called_by(decorator)))
                 yield finding_at(RULE, where, message, upper, certainty="definite")
 
 

@@ -65,6 +65,7 @@ import ast
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from ..source.unparsing import unparse
 from ..traces.doubts import HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Node, Op, every_node
 from ..traces.sequence import Walk
@@ -106,7 +107,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             done.add(key)
             function, decorator = declared[key]
             where = Node(place_of(function.module.filename, decorator))
-            text = ast.unparse(decorator)
+            text = unparse(decorator)
             message = (
                 f"`@{text}` on `{function.name}`, which calls no collective and works on some ranks alone"
             )

@@ -75,6 +75,7 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..facts.torch_core import LOADER
+from ..source.walking import walk
 from ..traces.divergence import variance
 from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, every_node
 from ..values.value import Place, parts_of
@@ -257,7 +258,7 @@ def is_thrown_away(analysis: Analysis, place: Place) -> bool:
     """Whether nobody reads the result of the call at a place: a statement of its own, or a name never read."""
     for module in analysis.project.all_modules:
         if module.filename == place.filename:
-            for node in ast.walk(module.tree):
+            for node in walk(module.tree):
                 if isinstance(node, (ast.Expr, ast.Assign)) and _stands_at(node.value, place):
                     return isinstance(node, ast.Expr) or _is_never_read(module.tree, node)
     return False
@@ -274,10 +275,10 @@ def _is_never_read(tree: ast.AST, assignment: ast.Assign) -> bool:
     names = {target.id for target in assignment.targets if isinstance(target, ast.Name)}
     owners = [
         node
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and any(inner is assignment for inner in ast.walk(node))
+        and any(inner is assignment for inner in walk(node))
     ]
-    read = (node for owner in owners[-1:] for node in ast.walk(owner) if isinstance(node, ast.Name))
-    shared = any(isinstance(n, (ast.Global, ast.Nonlocal)) for owner in owners for n in ast.walk(owner))
+    read = (node for owner in owners[-1:] for node in walk(owner) if isinstance(node, ast.Name))
+    shared = any(isinstance(n, (ast.Global, ast.Nonlocal)) for owner in owners for n in walk(owner))
     return bool(owners) and not shared and not any(n.id in names for n in read if isinstance(n.ctx, ast.Load))

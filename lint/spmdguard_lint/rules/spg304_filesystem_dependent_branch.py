@@ -61,11 +61,11 @@ evaluation or a helper gets none. Other forms have no fix.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..source.unparsing import unparse
 from ..traces.nodes import Node
 from ..values.value import place_of
 from .registry import rule
@@ -97,7 +97,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         )
     for resume in resumed_alone(analysis):
         place = place_of(resume.module.filename, resume.test)
-        text = ast.unparse(resume.test.test)
+        text = unparse(resume.test.test)
         message = (
             f"`{text}` decides for each rank alone whether it resumes: `{resume.attribute}`, "
             f"by which `{resume.loop.text}` ends, may differ between ranks"

@@ -58,6 +58,7 @@ from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..source.walking import walk
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Loop, Node, every_node
 from ..values.evaluate import holds_rank
@@ -189,8 +190,8 @@ def divides(analysis: Analysis, name: str) -> bool:
         for cls in module.all_classes:
             if cls.full_name != name:
                 continue
-            names = {n.attr for n in ast.walk(cls.node) if isinstance(n, ast.Attribute)}
-            names |= {n.id for n in ast.walk(cls.node) if isinstance(n, ast.Name)}
+            names = {n.attr for n in walk(cls.node) if isinstance(n, ast.Attribute)}
+            names |= {n.id for n in walk(cls.node) if isinstance(n, ast.Name)}
             return bool(names & _ASKS_RANK)
     return False
 

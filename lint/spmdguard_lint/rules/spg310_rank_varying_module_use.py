@@ -89,6 +89,8 @@ from ..model import Finding
 from ..names.chunks import without_docstrings
 from ..names.dotted import called_name, dotted_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Event, every_node
 from ..values.value import place_of
 from .registry import rule
@@ -150,7 +152,7 @@ def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
         return
     optional = optional_parameters(module.tree, forward.node)
     for skip in skips(forward.node, submodules, _helpers(cls, forward), optional):
-        condition = ast.unparse(skip.condition)
+        condition = unparse(skip.condition)
         parts = ", ".join(f"`{name}`" for name in skip.missing[:3])
         message = f"{parts} takes part only on ranks where the data lets it: `{condition[:80]}` decides"
         yield finding_at(RULE, _event(module, skip), message, HELP)
@@ -161,7 +163,7 @@ def _helpers(cls: ClassInfo, forward: FunctionInfo) -> Iterator[ast.FunctionDef 
     found, open_ends = {forward.name}, [forward]
     while open_ends:
         method = open_ends.pop(0)
-        for node in ast.walk(method.node):
+        for node in walk(method.node):
             if (
                 not isinstance(node, ast.Call)
                 or dotted_name(node.func) != f"{method.self_name}.{called_name(node)}"
@@ -178,14 +180,14 @@ def _helpers(cls: ClassInfo, forward: FunctionInfo) -> Iterator[ast.FunctionDef 
 
 def _event(module: Module, skip: Skip) -> Event:
     """A node to point to: where the branch leaves, or where the submodule is used."""
-    return Event(place_of(module.filename, skip.at), "branch", ast.unparse(skip.at))
+    return Event(place_of(module.filename, skip.at), "branch", unparse(skip.at))
 
 
 def _submodules(cls: ClassInfo) -> Iterator[str]:
     """Attributes that ``__init__`` sets to a module: built by ``nn.*`` or by a class with a forward."""
     for owner in cls.mro():
         init = owner.methods.get("__init__")
-        for node in ast.walk(init.node) if init is not None else ():
+        for node in walk(init.node) if init is not None else ():
             if isinstance(node, ast.Assign) and _builds_module(owner, node.value):
                 for target in node.targets:
                     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
@@ -209,7 +211,7 @@ def _finds_unused(module: Module) -> bool:
         isinstance(node, ast.keyword)
         and node.arg == "find_unused_parameters"
         and not (isinstance(node.value, ast.Constant) and not node.value.value)
-        for node in ast.walk(module.tree)
+        for node in walk(module.tree)
     )
 
 
@@ -219,7 +221,7 @@ def _is_leaf(module: Module, name: str) -> bool:
         return False
     return any(
         isinstance(node, ast.Call)
-        and ast.unparse(node.func).endswith(("set_z3_leaf_modules", "set_z3_leaf_module"))
-        and name in ast.unparse(node)
-        for node in ast.walk(module.tree)
+        and unparse(node.func).endswith(("set_z3_leaf_modules", "set_z3_leaf_module"))
+        and name in unparse(node)
+        for node in walk(module.tree)
     )

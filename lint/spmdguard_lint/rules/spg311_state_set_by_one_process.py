@@ -62,6 +62,8 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..model import Finding
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Event
 from ..values.value import Place
 from .registry import rule
@@ -118,7 +120,7 @@ def _finding(
         f"`self.{name}` is set in `{hook.name}`, which one process of a node runs; "
         f"`{reader.name}` reads it in all of them"
     )
-    return finding_at(RULE, Event(place, "assign", ast.unparse(node)), message, HELP)
+    return finding_at(RULE, Event(place, "assign", unparse(node)), message, HELP)
 
 
 def _called(cls: ClassInfo, names: set[str]) -> set[str]:
@@ -127,7 +129,7 @@ def _called(cls: ClassInfo, names: set[str]) -> set[str]:
         node.func.attr
         for method in cls.functions
         if method.name in names
-        for node in ast.walk(method.node)
+        for node in walk(method.node)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in cls.methods
@@ -146,5 +148,5 @@ def _reads(method: FunctionInfo, name: str) -> bool:
         and isinstance(node.ctx, ast.Load)
         and isinstance(node.value, ast.Name)
         and node.value.id == method.self_name
-        for node in ast.walk(method.node)
+        for node in walk(method.node)
     )

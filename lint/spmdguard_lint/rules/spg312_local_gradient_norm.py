@@ -68,7 +68,7 @@ from ..model import Finding
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Event, Op, every_node
 from .registry import rule
-from .support_trees import Path, finding_at, steps
+from .support_trees import Path, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -85,7 +85,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     roots = [root for root in analysis.roots if root.contents.ops & _NORMS]
     plain = _unsharded(analysis) if roots else frozenset()
     for root in roots:
-        for step in steps(root.tree):
+        for step in root.steps:
             op = step.node
             if not isinstance(op, Op) or op.name not in _NORMS or _told_apart(step.path):
                 continue

@@ -73,7 +73,7 @@ from typing import TYPE_CHECKING
 from ..model import Finding
 from ..traces.nodes import Loop, Node, every_node
 from .registry import rule
-from .support_trees import finding_at, steps
+from .support_trees import finding_at
 from .support_windows import backs_alone, is_step, unexchanged
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if "no-sync" not in root.contents.regions:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             if not isinstance(step.node, Loop) or not _accumulates(step.node):
                 continue
             found = unexchanged(step.node)

@@ -64,6 +64,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..names.dotted import called_name, dotted_name
 from ..names.symbols import ExternalSymbol
+from ..source.unparsing import unparse
+from ..source.walking import children, walk
 from ..traces.nodes import Node
 from ..values.value import place_of
 from .registry import rule
@@ -98,8 +100,8 @@ class _File:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.nodes = list(ast.walk(module.tree))
-        self.parents = {id(child): node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        self.nodes = list(walk(module.tree))
+        self.parents = {id(child): node for node in self.nodes for child in children(node)}
         self.functions = {node.name: node for node in self.nodes if isinstance(node, _FUNCTIONS)}
         for node in self.nodes:
             if isinstance(node, ast.ClassDef):
@@ -119,7 +121,7 @@ class _File:
             if not isinstance(node, (ast.For, ast.AsyncFor)) or not self._goes_through(node.iter):
                 continue
             if self._trains(node) and self._repeated(node):
-                text = ast.unparse(node.iter)
+                text = unparse(node.iter)
                 message = f"each epoch goes through `{text}` in the same order: `set_epoch` is never called"
                 yield finding_at(RULE, Node(place_of(self.module.filename, node.iter)), message, HELP)
 
@@ -129,7 +131,7 @@ class _File:
             isinstance(node, ast.Attribute)
             and node.attr == "epoch"
             and isinstance(node.ctx, ast.Store)
-            and "sampler" in ast.unparse(node.value).lower()
+            and "sampler" in unparse(node.value).lower()
             for node in self.nodes
         )
 
@@ -192,8 +194,8 @@ class _File:
         """The parameters and variables of a function."""
         known = self.bound.get(id(function))
         if known is None:
-            known = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
-            for node in ast.walk(function):
+            known = {node.arg for node in walk(function.args) if isinstance(node, ast.arg)}
+            for node in walk(function):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     known.add(node.id)
             self.bound[id(function)] = known
@@ -249,12 +251,12 @@ class _File:
 
     def _trains(self, loop: ast.AST) -> bool:
         """Whether a loop computes gradients, itself or in a function of this file that it calls."""
-        called = [called_name(node) for node in ast.walk(loop)]
+        called = [called_name(node) for node in walk(loop)]
         return "backward" in called or any(
             called_name(node) == "backward"
             for name in called
             if name in self.functions
-            for node in ast.walk(self.functions[name])
+            for node in walk(self.functions[name])
         )
 
     def _repeated(self, node: ast.AST, depth: int = 4) -> bool:
@@ -262,7 +264,7 @@ class _File:
         parent = self.parents.get(id(node))
         while parent is not None and not isinstance(parent, _FUNCTIONS):
             if isinstance(parent, _LOOPS):
-                return not any(called_name(inner) == "DataLoader" for inner in ast.walk(parent))
+                return not any(called_name(inner) == "DataLoader" for inner in walk(parent))
             parent = self.parents.get(id(parent))
         if parent is None or depth == 0:
             return False

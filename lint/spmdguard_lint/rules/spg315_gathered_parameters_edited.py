@@ -50,6 +50,8 @@ from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name, dotted_name
 from ..names.symbols import ExternalSymbol
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Event
 from ..values.value import place_of
 from .registry import rule
@@ -73,7 +75,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for module in analysis.project.relevant_modules():
         if b"GatheredParameters" not in module.source.content:
             continue
-        for scope in ast.walk(module.tree):
+        for scope in walk(module.tree):
             if isinstance(scope, (ast.With, ast.AsyncWith)):
                 for item in scope.items:
                     call = item.context_expr
@@ -97,19 +99,19 @@ def _gathers_to_read(module: Module, call: ast.Call) -> bool:
 def _block(module: Module, block: ast.With | ast.AsyncWith, call: ast.Call) -> Iterator[Finding]:
     """The first change of a gathered parameter in a block."""
     gathered = set(_texts(_written_out(module, call)))
-    inside = [node for statement in block.body for node in ast.walk(statement)]
+    inside = [node for statement in block.body for node in walk(statement)]
     for node in inside:
         if isinstance(node, (ast.For, ast.AsyncFor)):
             gathered.update(_looped(node, gathered))
     changes = [node for node in inside if _changes(node, gathered)]
     if changes:
         first = min(changes, key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
-        text = ast.unparse(first).splitlines()[0]
+        text = unparse(first).splitlines()[0]
         message = (
             f"`{text}` changes a parameter that was gathered without `modifier_rank`: the change is lost"
         )
         edit = Event(place_of(module.filename, first), "edit", text)
-        event = Event(place_of(module.filename, call), "gather", ast.unparse(call))
+        event = Event(place_of(module.filename, call), "gather", unparse(call))
         yield finding_at(RULE, event, message, HELP, certainty="likely", reached=edit)
 
 
@@ -120,7 +122,7 @@ def _written_out(module: Module, call: ast.Call) -> ast.expr:
         return argument
     values = [
         node.value
-        for node in ast.walk(module.tree)
+        for node in walk(module.tree)
         if isinstance(node, ast.Assign)
         and any(isinstance(t, ast.Name) and t.id == argument.id for t in node.targets)
     ]
@@ -135,7 +137,7 @@ def _texts(gathered: ast.expr) -> Iterator[str]:
     elif isinstance(gathered, ast.Call) and called_name(gathered) in ("list", "tuple") and gathered.args:
         yield from _texts(gathered.args[0])
     else:
-        yield ast.unparse(gathered)
+        yield unparse(gathered)
 
 
 def _looped(loop: ast.For | ast.AsyncFor, gathered: set[str]) -> set[str]:
@@ -143,7 +145,7 @@ def _looped(loop: ast.For | ast.AsyncFor, gathered: set[str]) -> set[str]:
     iterated = loop.iter
     through = any(text in gathered for text in _texts(iterated))
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Attribute) and not through:
-        owner = ast.unparse(iterated.func.value)
+        owner = unparse(iterated.func.value)
         through = called_name(iterated) in _GIVING and f"{owner}.parameters()" in gathered
     if not through:
         return set()
@@ -156,12 +158,12 @@ def _changes(node: ast.AST, gathered: set[str]) -> bool:
     if isinstance(node, ast.Assign):
         return any(_is_part(target, gathered) for target in node.targets)
     if isinstance(node, ast.AugAssign):
-        return _is_part(node.target, gathered) or ast.unparse(node.target) in gathered
+        return _is_part(node.target, gathered) or unparse(node.target) in gathered
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     name, receiver = node.func.attr, node.func.value
     if name in _RENEWING:
-        owner = f"{ast.unparse(receiver)}."
+        owner = f"{unparse(receiver)}."
         return any(text.startswith(owner) for text in gathered)
     if not name.endswith("_") or name.startswith("_") or name in _NO_CHANGE:
         return False
@@ -182,4 +184,4 @@ def _of(node: ast.expr) -> str:
     """The tensor that ``t[rows]``, ``t.data`` and ``t.data[rows]`` are views of."""
     while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "data"):
         node = node.value
-    return ast.unparse(node)
+    return unparse(node)

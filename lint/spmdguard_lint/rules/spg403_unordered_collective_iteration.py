@@ -66,7 +66,7 @@ from .registry import rule
 from .support import from_divergence
 from .support_claims import claimed, decided
 from .support_passes import without_passes
-from .support_trees import finding_at, members_of, steps, waits
+from .support_trees import finding_at, members_of, waits
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -90,7 +90,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if not root.contents.ops or not root.contents.num_loops:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             node = step.node
             if not isinstance(node, Loop) or not node.order:
                 continue

@@ -69,7 +69,7 @@ from ..values.evaluate import rank_dependent
 from ..values.value import NONE, alternatives
 from .registry import rule
 from .support_events import reading
-from .support_trees import Step, finding_at, steps
+from .support_trees import Step, finding_at
 from .support_varying import varies
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Names of collective saves, and folders of files that each rank writes."""
     for root in analysis.roots:
         if "checkpoint-save" in root.contents.events:
-            for step in steps(root.tree):
+            for step in root.steps:
                 if isinstance(step.node, Op) and step.node.paths:
                     yield from _collective(step, step.node)
     for root in reading(analysis):

@@ -64,6 +64,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import children, walk
 from ..traces.nodes import Node
 from ..values.value import place_of
 from .support_events import finding
@@ -85,6 +87,7 @@ _RANK_ZERO = re.compile(
 )
 _POSITIONS = {"ModelCheckpoint": 2, "EarlyStopping": 0}
 _LOGS = frozenset({"log", "log_dict"})
+_ALONE = re.compile(rb"rank_zero|rank\s*==|is_global_zero|is_main_process|is_world_process_zero")
 _FORKS = ("_step", "_epoch")
 
 
@@ -95,7 +98,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         content = module.source.content
         if b"EarlyStopping" in content and b"ignite" in content:
             yield from _scores(module, analysis)
-        if b".log" not in content or b"ightning" not in content:
+        if b".log" not in content or b"ightning" not in content or not _ALONE.search(content):
             continue
         for call, names in _logged_by_one(module):
             monitoring = _monitors(analysis) if monitoring is None else monitoring
@@ -109,10 +112,10 @@ def _scores(module: Module, analysis: Analysis) -> Iterator[Finding]:
     """Early stops by what each rank has computed for itself."""
     for stop in local_stops(module, analysis.project):
         message = (
-            f"`{ast.unparse(stop.call.func)}` stops by `{stop.key}`, which each rank makes of its own batches"
+            f"`{unparse(stop.call.func)}` stops by `{stop.key}`, which each rank makes of its own batches"
         )
         made = stop.written
-        steps = [(place_of(made.module.filename, made.node), f"`{ast.unparse(made.node)}` is not reduced")]
+        steps = [(place_of(made.module.filename, made.node), f"`{unparse(made.node)}` is not reduced")]
         yield finding(RULE, Node(place_of(module.filename, stop.call)), message, HELP_SCORE, steps=steps)
 
 
@@ -122,14 +125,14 @@ def _logged_by_one(module: Module) -> Iterator[tuple[ast.Call, list[str]]]:
     while stack:
         node, alone = stack.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            alone = any("rank_zero_only" in ast.unparse(decorator) for decorator in node.decorator_list)
+            alone = any("rank_zero_only" in unparse(decorator) for decorator in node.decorator_list)
         if isinstance(node, ast.If) and _asks_for_rank_zero(node.test):
             stack.extend((child, True) for child in node.body)
             stack.extend((child, alone) for child in (node.test, *node.orelse))
             continue
         if isinstance(node, ast.Call) and _logs_here(node, alone=alone):
             yield node, list(_logged_names(module, node))
-        stack.extend((child, alone) for child in ast.iter_child_nodes(node))
+        stack.extend((child, alone) for child in children(node))
 
 
 def _logs_here(call: ast.Call, *, alone: bool) -> bool:
@@ -142,7 +145,7 @@ def _logs_here(call: ast.Call, *, alone: bool) -> bool:
 def _asks_for_rank_zero(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) or (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or)):
         return False
-    return _RANK_ZERO.search(ast.unparse(test)) is not None
+    return _RANK_ZERO.search(unparse(test)) is not None
 
 
 def _is_module(receiver: ast.expr) -> bool:
@@ -194,7 +197,7 @@ def _monitors(analysis: Analysis) -> dict[str, list[tuple[str, Module, ast.expr]
 
 
 def _monitored(module: Module) -> Iterator[tuple[ast.expr, str]]:
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         given: ast.expr | None = None
         if isinstance(node, ast.Call):
             given = next((k.value for k in node.keywords if k.arg == "monitor"), None)

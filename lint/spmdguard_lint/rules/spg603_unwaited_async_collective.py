@@ -61,6 +61,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..source.unparsing import unparse
+from ..source.walking import children, walk
 from ..traces.nodes import Event, Op, every_node
 from ..values.value import NONE, Place, alternatives
 from .registry import rule
@@ -69,7 +71,7 @@ from .support_futures import ASYNC_SAVE, left_at_the_end
 from .support_handles import dropped, handing_on, lost_in_rounds
 from .support_lists import begun_on_each, used_early
 from .support_messages import handles
-from .support_trees import Step, finding_at, steps
+from .support_trees import Step, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -141,7 +143,7 @@ def _no_handle(root: Root) -> Iterator[Finding]:
     """A wait for an operation that was called without ``async_op=True``: it has ended, and gave None."""
     ended = {n.place: n for n in every_node(root.tree) if isinstance(n, Op) and n.begins is False}
     waits: dict[Place, list[tuple[Step, Event]]] = {}
-    for step in steps(root.tree) if ended else ():
+    for step in root.steps if ended else ():
         node = step.node
         if isinstance(node, Event) and node.name == "wait" and node.receiver is not None:
             waits.setdefault(node.place, []).append((step, node))
@@ -159,7 +161,7 @@ def _handed_on(tree: ast.AST, starts: Starts) -> Iterator[Finding]:
     handing = handing_on(tree, lambda value: _started(value, starts))
     if handing:
         for call, op in dropped(tree, handing, _reads):
-            text = f"`{ast.unparse(call)}` gives back the handle of `{op.text}`, and nothing waits for it"
+            text = f"`{unparse(call)}` gives back the handle of `{op.text}`, and nothing waits for it"
             yield _finding(op, call, text)
 
 
@@ -167,7 +169,7 @@ def _synchronised(tree: ast.AST) -> list[range]:
     """The lines of classes that somewhere wait for the whole device, which ends every operation on it."""
     return [
         range(cls.lineno, (cls.end_lineno or cls.lineno) + 1)
-        for cls in ast.walk(tree)
+        for cls in walk(tree)
         if isinstance(cls, ast.ClassDef)
         and any(
             isinstance(node, ast.Call)
@@ -175,7 +177,7 @@ def _synchronised(tree: ast.AST) -> list[range]:
             and node.func.attr == "synchronize"
             and _base(node.func.value) == "torch"
             and not node.args
-            for node in ast.walk(cls)
+            for node in walk(cls)
         )
     ]
 
@@ -279,12 +281,12 @@ def _started(value: ast.expr, starts: Starts) -> Op | None:
 def _fate(name: str, rest: list[ast.stmt]) -> str:
     """Whether a name is bound anew in the same block before anything reads it."""
     for statement in rest:
-        if any(_is_read(node, name) for node in ast.walk(statement)):
+        if any(_is_read(node, name) for node in walk(statement)):
             return "read"
         if isinstance(statement, ast.Assign) and any(
             isinstance(node, ast.Name) and node.id == name
             for target in statement.targets
-            for node in ast.walk(target)
+            for node in walk(target)
         ):
             return "overwritten"
     return ""
@@ -299,7 +301,7 @@ def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> 
     if not isinstance(buffer, ast.Name) or op.name in _NO_BUFFER:
         return
     for statement in rest:
-        if any(_is_read(node, handle) for node in ast.walk(statement)) or _ends(statement):
+        if any(_is_read(node, handle) for node in walk(statement)) or _ends(statement):
             return
         if _is_alias(statement, buffer.id):
             continue
@@ -311,7 +313,7 @@ def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> 
             return
         if any(
             isinstance(n, ast.Name) and n.id == buffer.id and isinstance(n.ctx, ast.Store)
-            for n in ast.walk(statement)
+            for n in walk(statement)
         ):
             return
 
@@ -332,11 +334,9 @@ def _ends(statement: ast.stmt) -> bool:
 def _uses(statement: ast.stmt, name: str, *, reads: bool) -> Iterator[ast.AST]:
     """Where a statement changes the tensor in place, or reads its contents."""
     harmless = {
-        node.value
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Attribute) and node.attr in _METADATA
+        node.value for node in walk(statement) if isinstance(node, ast.Attribute) and node.attr in _METADATA
     }
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if _writes(node, name) or (reads and _is_read(node, name) and node not in harmless):
             yield node
 
@@ -367,7 +367,7 @@ def _reads(scope: ast.AST) -> dict[str, int]:
     """How often each name is read in a scope, nested functions included; ``x.append`` is no reading of x."""
     found: dict[str, int] = {}
     skipped: set[ast.AST] = set()
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             func = node.value.func
             if isinstance(func, ast.Attribute) and func.attr == "append":
@@ -381,12 +381,12 @@ def _reads(scope: ast.AST) -> dict[str, int]:
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope, without the insides of nested functions."""
-    stack = list(ast.iter_child_nodes(scope))
+    stack = list(children(scope))
     while stack:
         node = stack.pop(0)
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            stack[:0] = ast.iter_child_nodes(node)
+            stack[:0] = children(node)
 
 
 def _blocks(scope: ast.AST) -> Iterator[list[ast.stmt]]:

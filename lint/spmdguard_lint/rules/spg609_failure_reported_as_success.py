@@ -75,6 +75,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Event, Fallible, Jump, Node, Op, Region, Try, every_node
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
@@ -129,15 +131,14 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         yield finding(RULE, Node(part.handler.place), message, HELP_PARTIAL, steps=steps)
     for root in reading(analysis):
         if "exit" in root.contents.jumps and root.contents.ops:
-            walk = _Exits()
-            walk.run(root.tree, "")
-            yield from walk.found.values()
+            exits = _Exits()
+            exits.run(root.tree, "")
+            yield from exits.found.values()
 
 
 def _kept_for_ever(analysis: Analysis) -> Iterator[Finding]:
     """The destruction of the group in a program that keeps errors until then, and never asks for them again."""
-    if any(_ASKS.search(module.source.content) for module in analysis.project.all_modules):
-        return
+    asks: bool | None = None  # the text of all files is searched only where it decides
     for root in reading(analysis):
         if (
             "destroy_process_group" not in root.contents.ops
@@ -150,6 +151,10 @@ def _kept_for_ever(analysis: Analysis) -> Iterator[Finding]:
             continue
         for node in nodes:
             if isinstance(node, Op) and node.name == "destroy_process_group":
+                if asks is None:
+                    asks = any(_ASKS.search(module.source.content) for module in analysis.project.all_modules)
+                if asks:
+                    return
                 message = f"an error that `{kept[0].text}` has kept is never raised after `{node.text}`"
                 yield finding(RULE, node, message, HELP_KEPT, marks=(("kept", kept[0]),))
 
@@ -167,9 +172,9 @@ def signal_handlers(analysis: Analysis) -> list[FunctionInfo]:
 
 
 def _leaving_handler(function: FunctionInfo) -> Iterator[Finding]:
-    for call in ast.walk(function.node):
+    for call in walk(function.node):
         if isinstance(call, ast.Call) and _exits_well(call):
-            text = ast.unparse(call)
+            text = unparse(call)
             place = place_of(function.module.filename, call)
             message = f"`{text}` in a signal handler tells the launcher that this rank has ended well"
             yield finding(RULE, Node(place), message, HELP_HANDLER)

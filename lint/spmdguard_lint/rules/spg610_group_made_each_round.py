@@ -55,7 +55,7 @@ from ..values.value import Place
 from .registry import rule
 from .support_events import flat
 from .support_messages import handles
-from .support_trees import Path, Step, finding_at, steps
+from .support_trees import Path, Step, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -71,7 +71,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if root.contents.ops.isdisjoint(_MAKING) or not root.contents.num_loops:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             op = step.node
             if isinstance(op, Op) and op.name in _MAKING:
                 loop = _loop_around(step.path)

@@ -76,6 +76,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..names.dotted import dotted_name
+from ..source.unparsing import unparse
+from ..source.walking import children, walk
 from ..traces.nodes import Event
 from ..values.value import place_of
 from .registry import rule
@@ -102,10 +104,10 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         content = module.source.content
         if b"join=False" not in content and b"Process(" not in content:
             continue
-        parents = {id(child): node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
-        for call in [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]:
+        parents = {id(child): node for node in walk(module.tree) for child in children(node)}
+        for call in [node for node in walk(module.tree) if isinstance(node, ast.Call)]:
             if started(module, call) in SPAWN and _goes_on(call) and _dropped(call, parents):
-                name = ast.unparse(call.func)
+                name = unparse(call.func)
                 message = f"nobody waits for the processes that `{name}` starts: a failure is not seen"
                 yield finding_at(RULE, _event(module, call), message, HELP)
             elif started(module, call) in PROCESS and not _watches(module):
@@ -147,13 +149,13 @@ def _dropped(call: ast.Call, parents: dict[int, ast.AST]) -> bool:
     names = {t.id for t in statement.targets if isinstance(t, ast.Name)}
     return scope is not None and not any(
         isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
-        for node in ast.walk(scope)
+        for node in walk(scope)
     )
 
 
 def _watches(module: Module) -> bool:
     """Whether a file waits for some process: by ``join``, or by asking for its state."""
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, ast.Attribute) and node.attr in WATCHED:
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
@@ -165,5 +167,5 @@ def _watches(module: Module) -> bool:
 
 
 def _event(module: Module, node: ast.Call | ast.ClassDef) -> Event:
-    text = f"class {node.name}" if isinstance(node, ast.ClassDef) else ast.unparse(node)
+    text = f"class {node.name}" if isinstance(node, ast.ClassDef) else unparse(node)
     return Event(place_of(module.filename, node), "spawn", text)

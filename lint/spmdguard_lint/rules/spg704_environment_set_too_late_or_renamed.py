@@ -55,6 +55,8 @@ from spmdguard_lint.rules.registry import rule
 
 from ..model import Finding
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Node
 from ..values.value import Place
 from .support_events import finding
@@ -82,6 +84,7 @@ RENAMED = frozenset(
 )
 _READ_AT_INIT = frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TORCH_DISTRIBUTED_DEBUG"})
 _READ_BY_CUDA = frozenset({"CUDA_VISIBLE_DEVICES"})
+_INIT = "init_process_group"
 _PREFIXES = ("NCCL_", "TORCH_NCCL_", "GLOO_")
 
 
@@ -95,7 +98,11 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 def _in_module(module: Module) -> Iterator[Finding]:
     functions = {function.name: function.node for function in module.all_functions}
-    for node in ast.walk(module.tree):
+    makers = frozenset(
+        name for name, node in functions.items() if any(called_name(part) == _INIT for part in walk(node))
+    )
+    too_late = module.contains(_INIT.encode()) or module.contains(b"set_device")
+    for node in walk(module.tree):
         for name, where in _set_here(node):
             if name in RENAMED:
                 yield _finding(
@@ -104,21 +111,21 @@ def _in_module(module: Module) -> Iterator[Finding]:
                     f"`{name}` has no effect any more: its name is `TORCH_{name}`",
                     f"set `TORCH_{name}`",
                 )
-        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None)) if too_late else ():
             if isinstance(block, list):
-                yield from _behind_init(module, block, functions)
+                yield from _behind_init(module, block, functions, makers)
 
 
 def _behind_init(
-    module: Module, block: list[ast.stmt], functions: Mapping[str, ast.AST]
+    module: Module, block: list[ast.stmt], functions: Mapping[str, ast.AST], makers: frozenset[str]
 ) -> Iterator[Finding]:
-    """Variables set by statements of a block that stand behind its init call."""
+    """Variables set by statements of a block that stand behind its init call; ``makers`` are functions with one."""
     made = bound = False
     for statement in block:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         if made:
-            for name, where in (*_set_here(statement), *_set_inside(statement, functions)):
+            for name, where in (*_set_here(statement), *_set_inside(statement, functions, makers)):
                 if name in _READ_AT_INIT or name.startswith(_PREFIXES):
                     message = f"`{name}` is set after `init_process_group`, which has read it already"
                     yield _finding(module, where, message, "set it before the process group is made")
@@ -129,12 +136,14 @@ def _behind_init(
                     yield _finding(module, where, message, "bind the device with `torch.cuda.set_device`")
         plain = isinstance(statement, (ast.Expr, ast.Assign))
         bound = bound or (plain and _asks_cuda(statement))
-        made = (made or (plain and _makes_group(statement, functions))) and not _ends_group(statement)
+        made = (made or (plain and _makes_group(statement, makers))) and not _ends_group(statement)
 
 
-def _set_inside(statement: ast.stmt, functions: Mapping[str, ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+def _set_inside(
+    statement: ast.stmt, functions: Mapping[str, ast.AST], makers: frozenset[str]
+) -> Iterator[tuple[str, ast.AST]]:
     """Variables that the group reads for itself, set in a block of a statement or in a function that it calls."""
-    if _makes_group(statement, functions):
+    if _makes_group(statement, makers):
         return  # what makes a group of its own may set them before
     for node in _with_called(statement, functions):
         for name, where in _set_here(node):
@@ -144,11 +153,11 @@ def _set_inside(statement: ast.stmt, functions: Mapping[str, ast.AST]) -> Iterat
 
 def _with_called(statement: ast.stmt, functions: Mapping[str, ast.AST]) -> Iterator[ast.AST]:
     """The nodes of a statement and of the functions of the file that it calls."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         yield node
         called = functions.get(called_name(node)) if _is_own_call(node) else None
         if called is not None:
-            yield from ast.walk(called)
+            yield from walk(called)
 
 
 def _is_own_call(node: ast.AST) -> bool:
@@ -159,24 +168,28 @@ def _is_own_call(node: ast.AST) -> bool:
     return isinstance(owner, ast.Name) and (owner is node.func or owner.id in ("self", "cls"))
 
 
-def _makes_group(statement: ast.stmt, functions: Mapping[str, ast.AST]) -> bool:
-    return any(called_name(node) == "init_process_group" for node in _with_called(statement, functions))
+def _makes_group(statement: ast.stmt, makers: frozenset[str]) -> bool:
+    """Whether a statement makes a group, or calls a function of the file that does."""
+    return any(
+        called_name(node) == _INIT or (_is_own_call(node) and called_name(node) in makers)
+        for node in walk(statement)
+    )
 
 
 def _ends_group(statement: ast.stmt) -> bool:
     """Whether the next group may be made anew."""
-    return any(called_name(node) == "destroy_process_group" for node in ast.walk(statement))
+    return any(called_name(node) == "destroy_process_group" for node in walk(statement))
 
 
 def _asks_cuda(statement: ast.stmt) -> bool:
     """Whether a statement makes a group that may use CUDA, or binds a device."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Call):
             name = called_name(node)
-            if name == "init_process_group":
+            if name == _INIT:
                 named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "backend")]
                 return any(isinstance(v, ast.Constant) and "nccl" in str(v.value) for v in named)
-            if ast.unparse(node.func) == "torch.cuda.set_device":
+            if name == "set_device" and unparse(node.func) == "torch.cuda.set_device":
                 return True
     return False
 

@@ -67,7 +67,7 @@ from ..traces.where import Where
 from ..values.value import Value
 from .support_devices import is_nccl, never_bound
 from .support_events import counts, finding, reading
-from .support_trees import Step, finding_at, steps
+from .support_trees import Step, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -90,7 +90,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             walk.run(root.tree, _START)
             yield from walk.found.values()
         if "set-device" in root.contents.events and _several_hosts(root.module):
-            for step in steps(root.tree):
+            for step in root.steps:
                 yield from _by_global_rank(step)
     for made in never_bound(analysis):
         message = f"nothing binds a device: every rank of a host takes device 0 in the group of `{made.text}`"

@@ -66,6 +66,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Node
 from ..values.value import place_of
 from .support_events import finding
@@ -119,7 +121,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 def _flags(tree: ast.AST) -> Iterator[ast.Call]:
     """The calls that declare a flag for the local rank, with a default that is a constant."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, ast.Call) or called_name(node) not in _DECLARES:
             continue
         names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
@@ -143,7 +145,7 @@ def _constant(node: ast.expr) -> bool:
 
 def _reads(node: ast.AST) -> bool:
     """Whether an expression is the local rank, or holds it: ``args.local_rank``, ``f"cuda:{args.local_rank}"``."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Attribute) and part.attr == _NAME and isinstance(part.ctx, ast.Load):
             return True
         if isinstance(part, ast.Name) and part.id == _NAME and isinstance(part.ctx, ast.Load):
@@ -159,12 +161,12 @@ def _reads(node: ast.AST) -> bool:
 
 def _decides(tree: ast.AST) -> bool:
     """Whether the local rank decides about a device, or about who does the work of one process."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Compare):
             if _reads(node):
                 return True
         elif isinstance(node, ast.JoinedStr):
-            if "cuda" in ast.unparse(node) and _reads(node):
+            if "cuda" in unparse(node) and _reads(node):
                 return True
         elif isinstance(node, ast.Call):
             named = [k.value for k in node.keywords if k.arg in ("device_ids", "output_device", "device")]
@@ -177,7 +179,7 @@ def _decides(tree: ast.AST) -> bool:
 
 def _set_otherwise(tree: ast.AST, text: bytes) -> bool:
     """Whether the program computes the local rank, or lets a library's helper do so with the arguments at hand."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Assign):
             if (
                 not _constant(node.value)

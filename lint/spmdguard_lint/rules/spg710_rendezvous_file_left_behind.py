@@ -62,6 +62,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spmdguard_lint.rules.registry import rule
 
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.files import parts_of, preorder
 from ..traces.nodes import Event, Node, every_node
 from ..values.value import Place, Value, place_of
@@ -210,7 +212,7 @@ def _removed_elsewhere(meeting: _Meeting, module: Module) -> bool:
     given = argument_of(module, meeting)
     words = [str(meeting.pieces[-1]).rpartition("/")[2]]
     if given is not None:
-        words.extend(node.id for node in ast.walk(given) if isinstance(node, ast.Name))
+        words.extend(node.id for node in walk(given) if isinstance(node, ast.Name))
     spoken = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in words))
     for function in module.all_functions:
         first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
@@ -239,7 +241,7 @@ def _finding(module: Module, meeting: _Meeting) -> Finding:
     given = argument_of(module, meeting)
     place, text = init.place, init.text
     if given is not None:
-        place, text = place_of(module.filename, given), ast.unparse(given)
+        place, text = place_of(module.filename, given), unparse(given)
     message = f"`{text}` is the same file in each job, and one that died leaves its entries there"
     steps = [(init.place, f"`{init.text}` is where the ranks meet")] if given is not None else []
     return finding(RULE, Node(place), message, HELP, steps=steps)
@@ -248,7 +250,7 @@ def _finding(module: Module, meeting: _Meeting) -> Finding:
 def argument_of(module: Module, meeting: _Meeting) -> ast.expr | None:
     """The expression by which a group is told of its file."""
     call = meeting.init.place
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (call.row, call.column):
             given = next((k.value for k in node.keywords if k.arg == meeting.keyword), None)
             if given is None and 0 <= meeting.position < len(node.args):

@@ -54,6 +54,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Node
 from ..values.value import Place
 from .support_events import finding
@@ -161,7 +163,7 @@ def _goes_on(scope: Scope, name: str) -> bool:
 def _repeats(scope: Scope, statement: ast.stmt) -> bool:
     """Whether a statement stands in a ``while`` loop, which may start the training anew."""
     return any(
-        isinstance(node, ast.While) and any(inner is statement for inner in ast.walk(node))
+        isinstance(node, ast.While) and any(inner is statement for inner in walk(node))
         for node in own_nodes(scope)
     )
 
@@ -180,14 +182,14 @@ def _logged(scope: Scope) -> Iterator[tuple[ast.AST, str]]:
 
 def _asked_codes(scope: Scope, test: ast.expr) -> Iterator[tuple[str, str]]:
     """The names that hold an exit code and are tested, with the text of what is tested."""
-    for part in ast.walk(test):
+    for part in walk(test):
         if isinstance(part, ast.Name):
             if any(_gives_code(value) for value in _assigned(scope, part.id)):
                 yield part.id, part.id
         elif (
             isinstance(part, ast.Attribute) and part.attr == "returncode" and isinstance(part.value, ast.Name)
         ):
-            yield part.value.id, ast.unparse(part)
+            yield part.value.id, unparse(part)
 
 
 def _assigned(scope: Scope, name: str) -> Iterator[ast.expr]:
@@ -231,7 +233,7 @@ def _is_log(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return True
     return isinstance(node, ast.Call) and (
-        called_name(node) in _PRINTS or _LOGGING.match(ast.unparse(node.func)) is not None
+        called_name(node) in _PRINTS or _LOGGING.match(unparse(node.func)) is not None
     )
 
 
@@ -240,9 +242,9 @@ def _used_otherwise(scope: Scope, name: str, asked: str) -> bool:
     harmless: set[int] = set()
     for node in own_nodes(scope):
         if isinstance(node, ast.If) and _only_logs(node.body) and _only_logs(node.orelse):
-            harmless.update(map(id, ast.walk(node.test)))
+            harmless.update(map(id, walk(node.test)))
         elif isinstance(node, ast.Call) and _is_log(node):
-            harmless.update(map(id, ast.walk(node)))
+            harmless.update(map(id, walk(node)))
         elif isinstance(node, ast.Attribute) and asked != name and node.attr != "returncode":
             harmless.add(id(node.value))  # the output of a process that has ended tells nothing of its code
     return any(
@@ -259,7 +261,7 @@ def _swallowed(scope: Scope, launches: Launches) -> Iterator[tuple[ast.AST, str]
     for node in own_nodes(scope):
         if not isinstance(node, ast.Try):
             continue
-        calls = [n for statement in node.body for n in ast.walk(statement) if isinstance(n, ast.Call)]
+        calls = [n for statement in node.body for n in walk(statement) if isinstance(n, ast.Call)]
         raising = [
             n
             for n in calls
@@ -273,14 +275,14 @@ def _swallowed(scope: Scope, launches: Launches) -> Iterator[tuple[ast.AST, str]
 
 def _catches(handler: ast.ExceptHandler) -> bool:
     """Whether a handler catches what a failed child raises."""
-    caught = ast.unparse(handler.type) if handler.type is not None else "Exception"
+    caught = unparse(handler.type) if handler.type is not None else "Exception"
     return (
         re.search(r"\b(?:CalledProcessError|SubprocessError|Exception|BaseException)\b", caught) is not None
     )
 
 
 def _short(node: ast.AST) -> str:
-    text = " ".join(ast.unparse(node).split())
+    text = " ".join(unparse(node).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -74,6 +74,8 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Node
 from ..values.value import Place, place_of
 from .support_events import finding
@@ -120,7 +122,7 @@ def _report(module: Module, words: tuple[str, ...], told: str) -> Iterator[Findi
     for scope in functions_of(module):
         for wait, loop in _waits(scope, words):
             place = place_of(module.filename, wait)
-            message = f"`{ast.unparse(wait)}` waits for each rank in turn: {told}"
+            message = f"`{unparse(wait)}` waits for each rank in turn: {told}"
             looped = Place(module.filename, loop.lineno, loop.col_offset, loop.lineno, loop.col_offset)
             yield finding(
                 RULE, Node(place), message, HELP, steps=[(looped, "the processes are gone through here")]
@@ -129,7 +131,7 @@ def _report(module: Module, words: tuple[str, ...], told: str) -> Iterator[Findi
 
 def _ranks_started(module: Module, functions: set[int]) -> set[str]:
     """How the calls are written that start a process which communicates."""
-    calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+    calls = (node for node in walk(module.tree) if isinstance(node, ast.Call))
     return {
         called_name(call)
         for call in calls
@@ -140,13 +142,13 @@ def _ranks_started(module: Module, functions: set[int]) -> set[str]:
 def _starts_several(tree: ast.Module, starts: set[str]) -> bool:
     """Whether processes are started in a loop, or by a function that a loop calls."""
     makers = set(starts)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, Function) and any(
-            called_name(n) in starts for n in ast.walk(node) if isinstance(n, ast.Call)
+            called_name(n) in starts for n in walk(node) if isinstance(n, ast.Call)
         ):
             makers.add(node.name)
-    loops = (node for node in ast.walk(tree) if isinstance(node, _LOOPS))
-    return any(called_name(n) in makers for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call))
+    loops = (node for node in walk(tree) if isinstance(node, _LOOPS))
+    return any(called_name(n) in makers for loop in loops for n in walk(loop) if isinstance(n, ast.Call))
 
 
 def _waits(scope: Scope, words: tuple[str, ...]) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:
@@ -159,7 +161,7 @@ def _waits(scope: Scope, words: tuple[str, ...]) -> Iterator[tuple[ast.Call, ast
             continue
         names = set(_targets(loop))
         body: list[ast.AST] = list(loop.body) if isinstance(loop, (ast.For, ast.AsyncFor)) else [loop.elt]
-        for node in (inner for part in body for inner in ast.walk(part)):
+        for node in (inner for part in body for inner in walk(part)):
             if isinstance(node, ast.Call) and called_name(node) in words and not _bounded(node):
                 owner = node.func.value if isinstance(node.func, ast.Attribute) else None
                 if (
@@ -178,7 +180,7 @@ def _sees_all(call: ast.Call, scope: Scope) -> bool:
     if called_name(call) not in ("poll", "wait"):
         return False
     return any(
-        isinstance(node, ast.While) and any(inner is call for inner in ast.walk(node))
+        isinstance(node, ast.While) and any(inner is call for inner in walk(node))
         for node in own_nodes(scope)
     )
 
@@ -190,7 +192,7 @@ def _targets(loop: ast.For | ast.AsyncFor | ast.ListComp | ast.GeneratorExp | as
     else:
         targets = [generator.target for generator in loop.generators]
     for target in targets:
-        yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+        yield from (node.id for node in walk(target) if isinstance(node, ast.Name))
 
 
 def _bounded(call: ast.Call) -> bool:

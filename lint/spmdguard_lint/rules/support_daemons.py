@@ -16,6 +16,8 @@ from ..facts import lookup as facts
 from ..names.bindings import ImportBinding
 from ..names.dotted import called_name, dotted_name
 from ..names.symbols import ClassSymbol, ExternalSymbol, FunctionSymbol
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from .support_launches import Function, own_nodes
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def _of_class(cls: ClassInfo, modules: list[Module]) -> Iterator[Daemon]:
         or not any(facts.canonical(base) == _THREAD for base in cls.external_bases())
     ):
         return
-    calls = (node for node in ast.walk(init.node) if isinstance(node, ast.Call))
+    calls = (node for node in walk(init.node) if isinstance(node, ast.Call))
     made = next((call for call in calls if called_name(call) == "__init__" and _is_daemon(call)), None)
     own = ast.Name(id=str(init.self_name), ctx=ast.Load())
     if made is None and not _made_daemon(init.node, own):
@@ -85,7 +87,7 @@ def _of_class(cls: ClassInfo, modules: list[Module]) -> Iterator[Daemon]:
 def _made_daemon(function: ast.AST, thread: ast.expr) -> bool:
     """``thread.daemon = True`` or ``thread.setDaemon(True)`` somewhere in a function."""
     written = dotted_name(thread)
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Assign) and dotted_name(node.targets[0]) == f"{written}.daemon":
             return isinstance(node.value, ast.Constant) and node.value.value is True
         if isinstance(node, ast.Call) and dotted_name(node.func) == f"{written}.setDaemon":
@@ -116,7 +118,7 @@ def _writing(function: FunctionInfo, call: ast.Call, unused: str) -> Iterator[Da
     run = _target(function, call)
     if run is not None and _writes(run, _DEPTH):
         given = next(k.value for k in call.keywords if k.arg == "target")
-        yield Daemon(call, ast.unparse(given), unused)
+        yield Daemon(call, unparse(given), unused)
 
 
 def _is_thread(module: Module, value: object) -> bool:
@@ -147,13 +149,13 @@ def _target(function: FunctionInfo, call: ast.Call) -> FunctionInfo | None:
 
 def _writes(function: FunctionInfo, depth: int) -> bool:
     """Whether a function, or one that it calls, writes what is worth keeping."""
-    if _WRITES.search(ast.unparse(function.node)):
+    if _WRITES.search(unparse(function.node)):
         return True
     return depth > 0 and any(_writes(called, depth - 1) for called in _called(function))
 
 
 def _called(function: FunctionInfo) -> Iterator[FunctionInfo]:
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Call):
             owner, _, name = dotted_name(node.func).rpartition(".")
             if owner and owner == function.self_name and function.cls is not None:
@@ -173,7 +175,7 @@ def _waits(node: ast.AST) -> bool:
         and part.attr in _WAITS
         and not isinstance(part.value, (ast.Constant, ast.JoinedStr))
         and not dotted_name(part.value).endswith("path")
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -189,10 +191,10 @@ def _waiting_methods(cls: ClassInfo, run: FunctionInfo) -> set[str] | None:
 
 def _own_names(method: FunctionInfo, *, calls: bool) -> set[str]:
     """The methods of its own object that a method calls, or those that it mentions without a call."""
-    called = {id(node.func) for node in ast.walk(method.node) if isinstance(node, ast.Call)}
+    called = {id(node.func) for node in walk(method.node) if isinstance(node, ast.Call)}
     return {
         node.attr
-        for node in ast.walk(method.node)
+        for node in walk(method.node)
         if isinstance(node, ast.Attribute)
         and dotted_name(node.value) == method.self_name
         and (id(node) in called) is calls
@@ -213,7 +215,7 @@ def _nobody_waits(cls: ClassInfo, waiting: set[str], modules: list[Module]) -> b
         return False
     asking = waiting | _WAITS
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in walk(module.tree):
             if isinstance(node, ast.Attribute) and node.attr in asking and _of_holder(node, holders):
                 return False
         if _goes_on(module.tree, holders):
@@ -248,7 +250,7 @@ def _holders(cls: ClassInfo, module: Module) -> set[str] | None:
     """The last names of what instances of a class are assigned to; None where one goes elsewhere."""
     found: set[str] = set()
     assigned: set[int] = set()
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             value = node.value
             parts = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
@@ -257,7 +259,7 @@ def _holders(cls: ClassInfo, module: Module) -> set[str] | None:
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     found |= {dotted_name(target).rpartition(".")[2] for target in targets}
                     assigned.add(id(part))
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, ast.Call) and id(node) not in assigned and _makes(cls, module, node):
             return None
     return None if "" in found else found
@@ -272,7 +274,7 @@ def _makes(cls: ClassInfo, module: Module, call: ast.Call) -> bool:
 
 def _goes_on(tree: ast.AST, names: set[str]) -> bool:
     """Whether something held is handed to a call, given back, put into a container or entered by ``with``."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         parts: list[ast.expr | None] = []
         if isinstance(node, ast.Call):
             parts = [*node.args, *(k.value for k in node.keywords)]

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ..source.walking import children, walk
 from ..traces.nodes import Op
 
 Start = Callable[[ast.expr], Op | None]
@@ -26,8 +27,8 @@ class Handed(NamedTuple):
 def handing_on(tree: ast.AST, started: Start) -> dict[str, Handed]:
     """The functions of a file that hand a handle on; those whose name is defined twice are left out."""
     found: dict[str, list[Handed | None]] = {}
-    methods = {id(child) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for child in node.body}
-    for node in ast.walk(tree):
+    methods = {id(child) for node in walk(tree) if isinstance(node, ast.ClassDef) for child in node.body}
+    for node in walk(tree):
         if isinstance(node, _FUNCTIONS):
             name = f"self.{node.name}" if id(node) in methods else node.name
             found.setdefault(name, []).append(_handed(node, started))
@@ -65,9 +66,7 @@ def lost_in_rounds(
 ) -> Iterator[tuple[str, ast.expr, Op]]:
     """Names that each round of a loop binds to a new handle, and that nothing in the loop reads."""
     inside = [node for statement in loop.body for node in (statement, *_within(statement))]
-    read = {
-        n.id for n in (*inside, *ast.walk(loop)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    }
+    read = {n.id for n in (*inside, *walk(loop)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     leaves = any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in inside)
     for node in inside if not leaves else ():
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -78,19 +77,19 @@ def lost_in_rounds(
 
 def _within(function: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function without those of functions inside."""
-    stack = list(ast.iter_child_nodes(function))
+    stack = list(children(function))
     while stack:
         node = stack.pop()
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.Lambda)):
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))
 
 
 def dropped(
     tree: ast.AST, handing: dict[str, Handed], reads: Callable[[ast.AST], dict[str, int]]
 ) -> Iterator[tuple[ast.expr, Op]]:
     """The calls whose handle nothing can wait for any more."""
-    for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS))):
+    for scope in (tree, *(node for node in walk(tree) if isinstance(node, _FUNCTIONS))):
         read = reads(scope)
         for node in _within(scope):
             if isinstance(node, ast.Expr) and (handed := _call_of(node.value, handing)) is not None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
+from ..source.unparsing import unparse
+from ..source.walking import walk
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -39,10 +41,10 @@ def _installed(analysis: Analysis) -> Iterator[tuple[int, str]]:
     for module in modules.values():
         if b"excepthook" not in module.source.content:
             continue
-        for node in ast.walk(module.tree):
+        for node in walk(module.tree):
             if isinstance(node, ast.Assign):
                 for target in node.targets:
-                    hook = ast.unparse(target)
+                    hook = unparse(target)
                     if hook in _INSTALLED:
                         yield from ((id(function), hook) for function in _named(module, node.value))
 

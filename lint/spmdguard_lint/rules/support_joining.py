@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces.nodes import APART, Branch, Call, Jump, Loop, Op, Region, Tree, Try, Yielded
 from ..values.evaluate import Valuation, rank_dependent, truth
-from .support_trees import WORLDS, Step, steps, waits
+from .support_trees import WORLDS, Step, waits
 
 if TYPE_CHECKING:
     from ..analysis import Root
@@ -34,7 +34,7 @@ def joined_by_some(root: Root) -> Iterator[Joined]:
     """Calls that make the group on some ranks, in worlds of every size, while the others use it."""
     if JOIN not in root.contents.ops:
         return
-    for step in steps(root.tree):
+    for step in root.steps:
         if not isinstance(step.node, Op) or step.node.name != JOIN or not _of_all(step.node):
             continue
         branch = next(

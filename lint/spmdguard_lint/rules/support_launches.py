@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from ..names.bindings import ImportBinding
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import children, walk
 
 if TYPE_CHECKING:
     from ..names.modules import Module
@@ -36,19 +38,19 @@ LAUNCHER = re.compile(
 def functions_of(module: Module) -> Iterator[Function | ast.Module]:
     """The functions of a file, and its own body."""
     yield module.tree
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, Function):
             yield node
 
 
 def own_nodes(scope: Function | ast.Module) -> Iterator[ast.AST]:
     """The nodes of a function or file without those of the functions inside."""
-    stack: list[ast.AST] = list(scope.body)
+    stack: list[ast.AST] = [*reversed(scope.body)]
     while stack:
-        node = stack.pop(0)
+        node = stack.pop()
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            stack[:0] = ast.iter_child_nodes(node)
+            stack += reversed(children(node))
 
 
 def is_launch(node: ast.expr) -> bool:
@@ -59,7 +61,7 @@ def is_launch(node: ast.expr) -> bool:
         return True
     if any(_WITH_LAUNCH.search(text) for text in texts) and re.search(r"\blaunch\b", whole):
         return True
-    return any(_GENERAL.match(text) for text in texts[:1]) and _PYTHON.search(ast.unparse(node)) is not None
+    return any(_GENERAL.match(text) for text in texts[:1]) and _PYTHON.search(unparse(node)) is not None
 
 
 def _words(node: ast.expr) -> Iterator[str]:
@@ -94,15 +96,15 @@ class Launches:
         self.attributes: set[str] = set()
         self.makers: set[str] = set()
         self.names: dict[ast.AST, set[str]] = {}
-        scopes = list(functions_of(module))
+        self._nodes = {scope: list(own_nodes(scope)) for scope in functions_of(module)}
         for _ in range(2):
-            for scope in scopes:
+            for scope in self._nodes:
                 self._read(scope)
         self.shared = self.names.get(module.tree, set())
 
     def _read(self, scope: Function | ast.Module) -> None:
         held = self.names.setdefault(scope, set())
-        for node in own_nodes(scope):
+        for node in self._nodes[scope]:
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
                 if self.holds(scope, node.value):
                     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -122,7 +124,7 @@ class Launches:
 
     def process(self, call: ast.Call) -> str:
         """Which function that starts processes a call means (``run``, ``Popen``, ``system``), or ""."""
-        owner, _, name = ast.unparse(call.func).rpartition(".")
+        owner, _, name = unparse(call.func).rpartition(".")
         target = self.imported.get(owner, "") + f".{name}" if owner else self.imported.get(name, "")
         return name if target in PROCESSES else ""
 
@@ -148,4 +150,4 @@ class Launches:
 
     def speaks(self, scope: Function | ast.Module) -> bool:
         """Whether a function itself puts a launch command together, or uses one."""
-        return any(isinstance(node, ast.expr) and self.holds(scope, node) for node in own_nodes(scope))
+        return any(isinstance(node, ast.expr) and self.holds(scope, node) for node in self._nodes[scope])

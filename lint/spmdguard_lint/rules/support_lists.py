@@ -10,6 +10,8 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Op
 
 Start = Callable[[ast.expr], Op | None]
@@ -34,7 +36,7 @@ def begun_on_each(statement: ast.stmt, started: Start) -> Begun | None:
             loop = made.generators[0]
             return _begun(started(made.elt), made.elt, name.id, loop.target, loop.iter)
     if isinstance(statement, ast.For):
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if _appends(node) and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 handles = node.func.value
                 if isinstance(handles, ast.Name):
@@ -64,30 +66,28 @@ def base_of(over: ast.expr) -> str | None:
         if len(over.args) != 1:
             return None
         over = over.args[0]
-    return ast.unparse(over) if isinstance(over, (ast.Name, ast.Attribute)) else None
+    return unparse(over) if isinstance(over, (ast.Name, ast.Attribute)) else None
 
 
 def _names(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return {node.id for node in walk(target) if isinstance(node, ast.Name)}
 
 
 def used_early(begun: Begun, rest: list[ast.stmt], started: Start) -> ast.AST | None:
     """The first use of the base before anything reads the handles."""
     for statement in rest:
-        if any(isinstance(n, ast.Name) and n.id == begun.handles for n in ast.walk(statement)):
+        if any(isinstance(n, ast.Name) and n.id == begun.handles for n in walk(statement)):
             return None
         if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             return None
-        if any(isinstance(n, ast.Call) and started(n) is not None for n in ast.walk(statement)):
+        if any(isinstance(n, ast.Call) and started(n) is not None for n in walk(statement)):
             return None
-        if any(
-            isinstance(n, ast.Attribute) and n.attr in ("wait", "synchronize") for n in ast.walk(statement)
-        ):
+        if any(isinstance(n, ast.Attribute) and n.attr in ("wait", "synchronize") for n in walk(statement)):
             return None
         found = next(_uses(statement, begun.base), None)
         if found is not None:
             return found
-        if any(_is_base(n, begun.base, ast.Store) for n in ast.walk(statement)):
+        if any(_is_base(n, begun.base, ast.Store) for n in walk(statement)):
             return None
     return None
 
@@ -99,7 +99,7 @@ def _uses(statement: ast.stmt, base: str) -> Iterator[ast.AST]:
         for part in statement.body:
             yield from _touches(part, names)
         return
-    for node in ast.walk(statement):
+    for node in walk(statement):
         item = isinstance(node, ast.Subscript) and _is_base(node.value, base, ast.Load)
         if item or (isinstance(node, ast.Call) and _reads_items(node, base)):
             yield node
@@ -112,8 +112,8 @@ def _reads_items(call: ast.Call, base: str) -> bool:
 
 
 def _touches(statement: ast.stmt, names: set[str]) -> Iterator[ast.AST]:
-    harmless = {n.value for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
-    for node in ast.walk(statement):
+    harmless = {n.value for n in walk(statement) if isinstance(n, ast.Attribute) and n.attr in _METADATA}
+    for node in walk(statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = node.func.value
             if isinstance(owner, ast.Name) and owner.id in names and owner not in harmless:
@@ -127,4 +127,4 @@ def _touches(statement: ast.stmt, names: set[str]) -> Iterator[ast.AST]:
 def _is_base(node: ast.AST, base: str, context: type[ast.expr_context]) -> bool:
     if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, context):
         return False
-    return ast.unparse(node) == base
+    return unparse(node) == base

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name
+from ..source.walking import walk
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -30,10 +31,10 @@ def in_cpu_memory(analysis: Analysis, place: Place) -> bool:
     if module is None or any(_ELSEWHERE.search(m.source.content) for m in analysis.project.all_modules):
         return False
     scope: ast.AST = module.tree
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, _Function) and node.lineno <= place.row <= (node.end_lineno or 0):
             scope = node
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (place.row, place.column):
             given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "tensor")]
             return bool(given) and _made_there(scope, given[0])
@@ -44,10 +45,10 @@ def _made_there(scope: ast.AST, given: ast.expr) -> bool:
     """Whether every value of an argument is a tensor made without a device."""
     if not isinstance(given, ast.Name):
         return _makes(given)
-    stores = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == given.id and _is_store(n)]
+    stores = [n for n in walk(scope) if isinstance(n, ast.Name) and n.id == given.id and _is_store(n)]
     made = [
         node.value
-        for node in ast.walk(scope)
+        for node in walk(scope)
         if isinstance(node, ast.Assign) and any(target in stores for target in node.targets)
     ]
     return bool(made) and len(made) == len(stores) and all(_makes(value) for value in made)

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from ..names.dotted import called_name
 from ..names.emptiness import asked_for_rows
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from .support_optional import is_none_test
 
 _CONTENT = frozenset(
@@ -83,7 +85,7 @@ def _always(body: list[ast.stmt], reader: _Reader) -> frozenset[str]:
     """The submodules that every call uses: those mentioned before the first branch that may return."""
     found: frozenset[str] = frozenset()
     for statement in body:
-        if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
+        if any(isinstance(node, ast.Return) for node in walk(statement)):
             break
         if not isinstance(statement, (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)):
             found |= reader.used([statement])
@@ -158,7 +160,7 @@ class _Reader:
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
         self.derived = {a.arg for a in every} - {self.receiver}
         for _ in range(2):
-            for node in ast.walk(forward):
+            for node in walk(forward):
                 if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value:
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     self._bind(targets, node.value)
@@ -187,13 +189,12 @@ class _Reader:
 
     def _draws(self, value: ast.AST) -> bool:
         return any(
-            isinstance(node, ast.Call) and ast.unparse(node.func).startswith(_DRAWS)
-            for node in ast.walk(value)
+            isinstance(node, ast.Call) and unparse(node.func).startswith(_DRAWS) for node in walk(value)
         )
 
     def _selects(self, value: ast.expr) -> bool:
         """Whether an expression keeps a part of its input that depends on the values in it."""
-        for node in ast.walk(value):
+        for node in walk(value):
             if isinstance(node, ast.Call):
                 called = called_name(node)
                 if called in _SELECTING:
@@ -204,11 +205,11 @@ class _Reader:
 
     def _measures_items(self, value: ast.AST) -> bool:
         """``[len(t) for t in targets]``: how much there is in each item of an argument."""
-        for node in ast.walk(value):
+        for node in walk(value):
             if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
                 source, made = node.generators[0], [node.elt, *node.generators[0].ifs]
                 items = set(_names([source.target])) if set(_names([source.iter])) & self.derived else set()
-                calls = (inner for one in made for inner in ast.walk(one) if isinstance(inner, ast.Call))
+                calls = (inner for one in made for inner in walk(one) if isinstance(inner, ast.Call))
                 if any(
                     called_name(call) in ("len", "numel") and set(_names([call])) & items for call in calls
                 ):
@@ -222,7 +223,7 @@ class _Reader:
             set(_names([one])) & self.derived for one in asked_for_rows(test)
         ):
             return True
-        for node in ast.walk(test):
+        for node in walk(test):
             if is_none_test(node) in self.optional:
                 return True
             if isinstance(node, ast.Call):
@@ -246,7 +247,7 @@ class _Reader:
         """The submodules, and loop variables over them, that are mentioned."""
         found: set[str] = set()
         for root in nodes:
-            for node in ast.walk(root):
+            for node in walk(root):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                     if node.value.id == self.receiver and node.attr in self.submodules:
                         found.add(f"{self.receiver}.{node.attr}")
@@ -261,14 +262,14 @@ class _Reader:
     def first_use(self, block: list[ast.stmt], names: frozenset[str]) -> ast.AST:
         """The first expression of a block that mentions one of the submodules."""
         for statement in block:
-            for node in ast.walk(statement):
+            for node in walk(statement):
                 if isinstance(node, (ast.Attribute, ast.Name)) and self.used([node]) & names:
                     return node
         return block[0]
 
 
 def _names(nodes: Iterable[ast.AST]) -> list[str]:
-    return [node.id for root in nodes for node in ast.walk(root) if isinstance(node, ast.Name)]
+    return [node.id for root in nodes for node in walk(root) if isinstance(node, ast.Name)]
 
 
 def _mask(node: ast.AST) -> frozenset[str]:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ..names.dotted import called_name
+from ..source.walking import walk
 from .support_launches import Function, own_nodes
 
 _INPUTS = ("self", "cls")
@@ -22,14 +23,14 @@ def optional_parameters(tree: ast.Module, forward: Function) -> frozenset[str]:
     if not _asks_for_none(forward, keywords):
         return frozenset()
     found: set[str] = set()
-    for scope in ast.walk(tree):
+    for scope in walk(tree):
         if isinstance(scope, Function) and scope is not forward:
             found |= set(_given(scope, names, keywords))
     return frozenset(found)
 
 
 def _asks_for_none(forward: Function, names: set[str]) -> bool:
-    return any(is_none_test(node) in names for node in ast.walk(forward))
+    return any(is_none_test(node) in names for node in walk(forward))
 
 
 def is_none_test(node: ast.AST) -> str:
@@ -116,4 +117,4 @@ def _is_optional(value: ast.expr, batches: frozenset[str], bound: frozenset[str]
 
 
 def _names(node: ast.AST) -> list[str]:
-    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+    return [inner.id for inner in walk(node) if isinstance(inner, ast.Name)]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..names.dotted import dotted_name
+from ..source.walking import walk
 from ..traces.nodes import Loop, Op
 from ..values.value import Place
 
@@ -37,7 +38,7 @@ def without_passes(analysis: Analysis, loop: Loop, ops: Sequence[Op]) -> list[Op
 def _assigned(analysis: Analysis, place: Place) -> tuple[set[str], set[str]] | None:
     """The names that the loop at a place takes its items by, and all that it assigns; None where it is no statement."""
     module = analysis.project.by_filename.get(place.filename)
-    for node in ast.walk(module.tree) if module is not None else ():
+    for node in walk(module.tree) if module is not None else ():
         if isinstance(node, ast.For) and (node.lineno, node.col_offset) == (place.row, place.column):
             return _stored(node.target), _stored(node)
     return None
@@ -46,7 +47,7 @@ def _assigned(analysis: Analysis, place: Place) -> tuple[set[str], set[str]] | N
 def _stored(node: ast.AST) -> set[str]:
     return {
         dotted_name(part)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store)
     }
 

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside
 from ..traces.nodes import Call
 from ..values.value import Place, Value, alternatives, parts_of
@@ -148,7 +150,7 @@ def _functions(root: Root, *places: Place) -> list[ast.AST]:
     for place in places:
         around = [
             node
-            for node in ast.walk(root.module.tree)
+            for node in walk(root.module.tree)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             and place.filename == root.module.filename
             and node.lineno <= place.row <= (node.end_lineno or node.lineno)
@@ -161,12 +163,12 @@ def _functions(root: Root, *places: Place) -> list[ast.AST]:
 
 def _keeps_some(function: ast.AST) -> bool:
     """Whether a function counts, or leaves a part of, what it lists: it keeps some of the old files."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Slice):
             return True
         if isinstance(node, ast.Compare) and any(
             isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "len"
-            for part in ast.walk(node)
+            for part in walk(node)
         ):
             return True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pop":
@@ -180,14 +182,14 @@ def _replaced_by_name(function: ast.AST, step: Access, writer: Access) -> bool:
     if removed is None or written is None:
         return False
     receiver = [removed.func.value] if isinstance(removed.func, ast.Attribute) else []
-    old = {ast.unparse(part) for part in (*removed.args[:1], *receiver)}
-    new = {ast.unparse(part) for part in written.args}
+    old = {unparse(part) for part in (*removed.args[:1], *receiver)}
+    new = {unparse(part) for part in written.args}
     return any(
         isinstance(node, ast.Assign)
         and node.lineno > written.lineno
-        and ast.unparse(node.value) in new
-        and any(ast.unparse(target) in old for target in node.targets)
-        for node in ast.walk(function)
+        and unparse(node.value) in new
+        and any(unparse(target) in old for target in node.targets)
+        for node in walk(function)
     )
 
 
@@ -195,7 +197,7 @@ def _call_at(function: ast.AST, place: Place) -> ast.Call | None:
     return next(
         (
             node
-            for node in ast.walk(function)
+            for node in walk(function)
             if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (place.row, place.column)
         ),
         None,

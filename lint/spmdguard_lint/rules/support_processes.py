@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..facts import lookup as facts
 from ..names.dotted import dotted_name
 from ..names.symbols import ExternalSymbol, FunctionSymbol
+from ..source.unparsing import unparse
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -40,5 +41,5 @@ def target_of(module: Module, call: ast.Call, functions: set[int]) -> str:
     target = next((k.value for k in call.keywords if k.arg == "target"), None)
     symbol = module.project.resolve(module, dotted_name(target)) if target is not None else None
     if target is not None and isinstance(symbol, FunctionSymbol) and id(symbol.info) in functions:
-        return ast.unparse(target)
+        return unparse(target)
     return ""

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import lookup as facts
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..traces.nodes import Loop, Op, every_node
 from .support_events import counts
 from .support_imports import program_of, program_text
@@ -59,12 +61,14 @@ def resumed_alone(analysis: Analysis) -> Iterator[Resume]:
 
 def _silent(function: FunctionInfo) -> Iterator[tuple[ast.If, list[str]]]:
     """The tests for a file of the rank's own, with the attributes that are restored from it."""
-    if _AGREES.search(ast.unparse(function.node)):
-        return
+    agrees: bool | None = None
     for block in _blocks(function.node):
         for position, statement in enumerate(block):
             if not isinstance(statement, ast.If) or not _asks_for_own(statement.test, function):
                 continue
+            agrees = _AGREES.search(unparse(function.node)) is not None if agrees is None else agrees
+            if agrees:
+                return
             found, missing = statement.body, [*statement.orelse]
             if isinstance(statement.test, ast.UnaryOp):
                 if not _returns(statement.body):
@@ -75,7 +79,7 @@ def _silent(function: FunctionInfo) -> Iterator[tuple[ast.If, list[str]]]:
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for inner in ast.walk(node):
+    for inner in walk(node):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(inner, name, None)
             if isinstance(block, list):
@@ -101,11 +105,11 @@ def _holds_rank(path: ast.expr, function: FunctionInfo, depth: int = 0) -> bool:
     """Whether a path is put together with the rank: here, under a name of the function, or in a method of the class."""
     if _names_rank(path):
         return True
-    for part in ast.walk(path):
+    for part in walk(path):
         if isinstance(part, ast.Name) and depth == 0:
             made = [
                 node.value
-                for node in ast.walk(function.node)
+                for node in walk(function.node)
                 if isinstance(node, ast.Assign)
                 and any(isinstance(target, ast.Name) and target.id == part.id for target in node.targets)
             ]
@@ -120,7 +124,7 @@ def _holds_rank(path: ast.expr, function: FunctionInfo, depth: int = 0) -> bool:
 
 def _names_rank(node: ast.AST) -> bool:
     """Whether a name in a piece of code is one by which ranks are called."""
-    for part in ast.walk(node):
+    for part in walk(node):
         name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
         fact = facts.conventional_name(name) or facts.unknown_attribute(name)
         if name == "get_rank" or (fact is not None and fact.varying == "rank" and not fact.main_only):
@@ -130,15 +134,15 @@ def _names_rank(node: ast.AST) -> bool:
 
 def _restored(block: list[ast.stmt]) -> Iterator[str]:
     """The attributes that are assigned where something is read, as they are written: ``.state.step``."""
-    if not any(isinstance(n, ast.Call) and _LOADS.search(called_name(n)) for s in block for n in ast.walk(s)):
+    if not any(isinstance(n, ast.Call) and _LOADS.search(called_name(n)) for s in block for n in walk(s)):
         return
     for statement in block:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if not isinstance(node, ast.Assign) or isinstance(node.value, ast.Constant):
                 continue
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
-                    yield ast.unparse(target).partition(".")[2]
+                    yield unparse(target).partition(".")[2]
 
 
 def _loops(analysis: Analysis) -> list[tuple[Module, Loop]]:

