@@ -109,8 +109,12 @@ class ClassInfo:
 
     @cached_property
     def bases(self) -> list[Symbol]:
-        """The base classes in order; ``Generic[T]`` and ``Base[T]`` stand for ``Generic`` and ``Base``."""
+        """The base classes in order; ``Generic[T]`` and ``Base[T]`` stand for ``Generic`` and ``Base``.
+
+        A base that is looked up in the class itself (``class A(A.f)``) finds what there is so far.
+        """
         found: list[Symbol] = []
+        self.__dict__["bases"] = found
         for base in self.node.bases:
             plain = base.value if isinstance(base, ast.Subscript) else base
             dotted = dotted_name(plain)
@@ -118,6 +122,8 @@ class ClassInfo:
                 found.append(self.module.project.resolve_class_base(self, dotted))
             else:
                 found.append(UnknownSymbol(unparse(plain)[:80]))
+        for early in ("project_bases", "_mro"):
+            self.__dict__.pop(early, None)
         return found
 
     @cached_property

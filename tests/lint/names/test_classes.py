@@ -34,6 +34,15 @@ def test_bases_are_resolved_through_subscripts_imports_and_scopes() -> None:
     assert found["f.<locals>.F"].has_unknown_base()
 
 
+def test_a_base_that_is_looked_up_in_the_class_itself() -> None:
+    """``class A(A.f)``, alone and beside another base, and two classes that each name a member of the other."""
+    found = classes_of(
+        "class A(A.f): pass\nclass X: pass\nclass B(X, B.g): pass\nclass C(D.f): pass\nclass D(C.f): pass\n"
+    )
+    orders = {name: [c.name for c in found[name].mro()] for name in "ABCD"}
+    assert orders == {"A": ["A"], "B": ["B", "X"], "C": ["C"], "D": ["D"]}
+
+
 def test_cyclic_bases_end() -> None:
     """Classes that derive from each other have a finite order."""
     found = classes_of("class A(B): pass\nclass B(A): pass\nclass C(C): pass\n")
