@@ -157,6 +157,12 @@ def lineage(type_name: str) -> tuple[TypeFacts, ...]:
     return tuple(found)
 
 
+def communicates(type_name: str) -> bool:
+    """Whether some method of a type communicates; a tensor's class says less than what is known of its value."""
+    tensor = type_name.endswith("Tensor")
+    return not tensor and any(fact.op for facts in lineage(type_name) for fact in facts.methods.values())
+
+
 def method(type_name: str, method: str) -> Fact | None:
     """The fact on ``instance.method(...)``."""
     for facts in lineage(type_name):

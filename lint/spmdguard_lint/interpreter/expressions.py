@@ -39,6 +39,7 @@ from .gradients import missing_gradient
 from .inflight import used
 from .local_shards import asks_if_empty, has_rows
 from .lookup import lookup_name
+from .narrowing import narrowed
 from .partly import note_use
 from .protocols import BINARY, compared, formatted, special
 from .state import join
@@ -113,12 +114,14 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
 def _name(frame: Frame, node: ast.Name) -> Value:
     if frame.partly:
         note_use(frame, node)
-    return lookup_name(frame, node.id, node)
+    value = lookup_name(frame, node.id, node)
+    return narrowed(frame, node, value) if frame.narrowed else value
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     receiver = evaluate(frame, node.value)
-    return attributes.read_attribute(frame, receiver, node.attr, node)
+    value = attributes.read_attribute(frame, receiver, node.attr, node)
+    return narrowed(frame, node, value) if frame.narrowed else value
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:

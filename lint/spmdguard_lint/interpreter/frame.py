@@ -119,6 +119,7 @@ class Frame:
         self.called_at: Place | None = None
         self.loop_depth = 0
         self.partly: dict[str, Partly] = {}
+        self.narrowed: dict[str, tuple[object, str]] = {}  # by expression: the value's key, the told class
 
     @property
     def live(self) -> State:

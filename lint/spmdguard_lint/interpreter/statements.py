@@ -21,13 +21,16 @@ from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
 from .lazily import evaluate_lazily
 from .lookup import symbol_value
+from .narrowing import know_from_here, knowing
 from .partly import note_partly_bound, note_partly_set
 from .state import State, join
+
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def execute_block(frame: Frame, statements: Sequence[ast.stmt]) -> None:
     """Execute statements in order, until control cannot go on."""
-    mark = len(frame.path)
+    mark, narrowed = len(frame.path), frame.narrowed
     for statement in statements:
         if frame.state is None:
             break
@@ -37,6 +40,7 @@ def execute_block(frame: Frame, statements: Sequence[ast.stmt]) -> None:
         handler = _HANDLERS.get(type(statement))
         if handler is not None:
             handler(frame, statement)
+    frame.narrowed = narrowed
     del frame.path[mark:]
 
 
@@ -122,11 +126,13 @@ def _if(frame: Frame, node: ast.If) -> None:
         frame,
         node,
         condition,
-        lambda: execute_block(frame, node.body),
+        knowing(frame, node.test, lambda: execute_block(frame, node.body)),
         lambda: execute_block(frame, node.orelse),
         "if",
         text_of(node.test),
     )
+    if isinstance(node.body[-1], _LEAVING):
+        know_from_here(frame, node.test)
 
 
 def _asks_for_entry(frame: Frame, node: ast.If) -> bool:
