@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..facts import lookup as facts
 from ..facts.build import MODULE
 from ..values.value import Value, parts_of
 from .frame import Frame
@@ -16,11 +17,21 @@ def exchanges(frame: Frame, loss: Value, given: list[Value]) -> bool:
 def _of_wrapped_model(frame: Frame, loss: Value) -> bool:
     """Whether an unknown loss may stem from a model that this file wraps.
 
-    A loss that the module itself has computed (``model.module(x)``) does not: the hooks of a wrapper expect to be
-    called only after the wrapper's own forward.
+    One that an unknown function was given to compute with does, whatever else is known of the loss. A loss that the
+    module itself has computed (``model.module(x)``) does not: the hooks of a wrapper expect to be called only after
+    the wrapper's own forward.
     """
-    if loss.tag not in ("expr", "sym") or loss.taint:
+    if loss.tag not in ("expr", "sym"):
         return False
-    if any(part.tag == "extobj" and part.data[0] == MODULE for part in parts_of(loss)):
+    objects = [part for part in parts_of(loss) if part.tag == "extobj"]
+    if any(part.data[0] == MODULE for part in objects):
         return False
-    return frame.machine.reach.wraps(frame.module)
+    if any(_synchronises(part.data[0]) for part in objects):
+        return True
+    return not loss.taint and frame.machine.reach.wraps(frame.module)
+
+
+def _synchronises(type_name: str) -> bool:
+    """Whether calling an instance of a type prepares an exchange of gradients."""
+    fact = facts.call_instance(type_name)
+    return fact is not None and fact.event == "synced-forward"
