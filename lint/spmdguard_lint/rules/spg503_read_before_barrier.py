@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG503", name="read-before-barrier", severity="warning", status="stable", page=__doc__)
 
+_FOLDERS = ("save_pretrained", "save_to_disk")
 _PATHS = ("const", "expr", "sym", "extobj")
 
 
@@ -227,7 +228,8 @@ def touches(maker: Access, path: tuple[object, ...], use: Access) -> bool:
             return True
         if use.kind in READS and (made_path == path or (use.kind == "list" and inside(path, made_path))):
             return True
-        if maker.kind == "rename" and use.kind in READS and inside(made_path, path):
+        whole = maker.kind == "rename" or maker.node.call.endswith(_FOLDERS)
+        if whole and use.kind in READS and inside(made_path, path):
             return True
     return False
 

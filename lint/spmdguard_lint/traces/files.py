@@ -28,6 +28,7 @@ READS = frozenset({"read", "list"})
 _WAITS = frozenset({"store-wait", "store-get", "wait", "thread-join"})
 KINDS = WRITES | READS | {"open", "remove"}
 ASKED = frozenset({"seen"})  # whether there is such a file
+_FOLDERS_TOO = ("from_pretrained", "load_dataset")  # read a folder where there is one of the name, and fetch else
 _PRIVATE = ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporaryFile", "getpid", "uuid")
 Components = tuple[Hashable, ...]
 
@@ -64,7 +65,7 @@ def accesses(tree: Tree, kinds: frozenset[str] = KINDS) -> list[Access]:
 def _concerns(node: Node, kinds: frozenset[str]) -> bool:
     """Whether a node touches files, or orders what does."""
     if isinstance(node, Event):
-        return node.name in kinds or node.name in _WAITS
+        return touches_files(node, kinds) or node.name in _WAITS
     if isinstance(node, Branch):
         return node.form == "while" and asks_files(node.condition)
     return isinstance(node, Op) and node.kind != "request"
@@ -100,7 +101,7 @@ class _Accesses(Walk):
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Op):
             return state if node.kind == "request" else node
-        if isinstance(node, Event) and node.name in self.kinds:
+        if isinstance(node, Event) and touches_files(node, self.kinds):
             access = self.found.get(node)
             if access is None:
                 access = self.found[node] = _access(node, self.order.get(node, 0), where)
@@ -152,11 +153,19 @@ def _access(node: Event, index: int, where: Where | None) -> Access:
     kind = node.name
     if kind == "open":
         kind = "write" if writes(node) else "read"
+    elif kind == "download":
+        kind = "read"
     values = [*node.args, *node.keywords.values()]
     if node.receiver is not None:
         values.insert(0, node.receiver)
     values = [file_of(value) for value in values]
     return Access(node, index, kind, [components(value) for value in values], values, where)
+
+
+def touches_files(node: Event, kinds: frozenset[str]) -> bool:
+    """Whether a node works on files by name, in one of some ways."""
+    folder = node.name == "download" and node.call.endswith(_FOLDERS_TOO)
+    return node.name in kinds or (folder and "read" in kinds)
 
 
 def writes(node: Event) -> bool:

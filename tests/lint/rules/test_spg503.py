@@ -403,3 +403,58 @@ def test_who_has_left_inside_a_block_does_not_read() -> None:
         """,
         "SPG503",
     )
+
+
+def test_folders_of_models() -> None:
+    """What ``save_pretrained`` writes is a folder, which ``from_pretrained`` reads as a name and others by its files."""
+    assert agree(
+        """
+        from pathlib import Path
+        import torch
+        import torch.distributed as dist
+        from accelerate import Accelerator
+        from datasets import load_from_disk
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        def best_of_all(rounds, name, out):
+            accelerator = Accelerator()
+            model = accelerator.prepare(AutoModelForCausalLM.from_pretrained(name))
+            best, folder = 0, Path(out) / "best"
+            for score in rounds:
+                if score > best and accelerator.is_main_process:
+                    accelerator.unwrap_model(model).save_pretrained(folder)
+            return AutoModelForCausalLM.from_pretrained(folder)  # SPG503
+
+        def tokens(tokenizer, out):
+            if dist.get_rank() == 0:
+                tokenizer.save_pretrained(out)
+            return AutoTokenizer.from_pretrained(out)  # SPG503
+
+        def one_of_its_files(name, out):
+            model = AutoModelForCausalLM.from_pretrained(name)
+            if dist.get_rank() == 0:
+                model.save_pretrained(out)
+            return torch.load(Path(out) / "pytorch_model.bin")  # SPG503
+
+        def in_order(rounds, name, out):
+            accelerator = Accelerator()
+            model = AutoModelForCausalLM.from_pretrained(name)
+            if accelerator.is_main_process:
+                model.save_pretrained(out)
+            accelerator.wait_for_everyone()
+            return AutoModelForCausalLM.from_pretrained(out)
+
+        def by_the_same_rank(name, out):
+            model = AutoModelForCausalLM.from_pretrained(name)
+            if dist.get_rank() == 0:
+                model.save_pretrained(out)
+                model = AutoModelForCausalLM.from_pretrained(out)
+
+        def another_model(name, out):
+            model = AutoModelForCausalLM.from_pretrained(name)
+            if dist.get_rank() == 0:
+                model.save_pretrained(out)
+            return AutoModelForCausalLM.from_pretrained(name)
+        """,
+        "SPG503",
+    )
