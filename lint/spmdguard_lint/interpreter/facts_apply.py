@@ -335,6 +335,7 @@ def _call_through(
 ) -> Value:
     """A function argument is run: at once, deferred, in a thread, on the main rank only."""
     from .calls import call_value
+    from .threads import drain
 
     function = args[0] if args else kwargs.pop("fn", kwargs.pop("function", NONE))
     rest = args[1:]
@@ -346,6 +347,7 @@ def _call_through(
                 frame.state = before
         else:
             frame.out.append(Fallible(frame.place(node), text_of(node), True))
+            drain(frame, rest, node)
             result = expression("call", [function, *rest])
     kind = (
         "thread" if fact.event == "thread-run" else "deferred" if fact.event.startswith("defer") else "call"

@@ -16,6 +16,7 @@ from .assignment import assign, augmented
 from .caches import fills
 from .comparisons import existence
 from .contents import whole
+from .discarded import note_discarded
 from .entries import even_out
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame
@@ -45,7 +46,7 @@ def execute_block(frame: Frame, statements: Sequence[ast.stmt]) -> None:
 
 
 def _expression(frame: Frame, node: ast.Expr) -> None:
-    evaluate(frame, node.value)
+    note_discarded(frame, evaluate(frame, node.value), node)
 
 
 def _assign(frame: Frame, node: ast.Assign) -> None:

@@ -43,6 +43,22 @@ def made(frame: Frame, callee: Arg, args: list[Value], kwargs: dict[str, Value],
     given = kwargs.get("args", NONE)
     positional = list(given.data) if given.tag == "tuple" else []
     run(frame, target, positional, node)
+    if target.tag not in _CALLABLE:
+        with frame.collecting() as nodes:
+            drain(frame, positional, node)
+        if nodes:
+            frame.out.append(Region(frame.place(node), "thread", nodes, text_of(node)))
+
+
+def drain(frame: Frame, given: list[Value], node: ast.AST) -> None:
+    """Generators that a function which is not known gets are run where it runs; the state here does not change."""
+    from .loops import consume
+
+    for value in given:
+        if value.tag == "generator" and frame.state is not None:
+            before = frame.state.copy()
+            consume(frame, node, value, lambda _value: None, text_of(node))
+            frame.state = before
 
 
 def started(frame: Frame, cls: ClassInfo, receiver: Value, name: str, node: ast.AST) -> bool:

@@ -70,6 +70,43 @@ def test_local_work_and_own_groups_are_silent() -> None:
     )
 
 
+def test_generators_that_a_thread_drains() -> None:
+    """A generator that communicates, handed to a function of another package that a thread runs."""
+    for start, code in (
+        ("threading.Thread(target=self.client.stream, args=(self.weights(),)).start()", "  # SPG108"),
+        ("self.pool.submit(self.client.stream, self.weights())", "  # SPG108"),
+        ("threading.Thread(target=self.client.stream, args=(list(self.names()),)).start()", ""),
+        ("self.client.stream(self.weights())", ""),
+    ):
+        assert agree(
+            f"""
+            import threading
+            from concurrent.futures import ThreadPoolExecutor
+            import torch.distributed as dist
+
+            class Sender:
+                def __init__(self, client, model):
+                    self.client, self.model = client, model
+                    self.pool = ThreadPoolExecutor(1)
+
+                def names(self):
+                    for name, param in self.model.named_parameters():
+                        yield name
+
+                def weights(self):
+                    for name, param in self.model.named_parameters():
+                        whole = param.new_empty(param.numel() * 4)
+                        dist.all_gather_into_tensor(whole, param){code}
+                        yield name, whole
+
+                def send(self, total):
+                    {start}
+                    dist.all_reduce(total)
+            """,
+            "SPG108",
+        )
+
+
 SAVES = """
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
