@@ -108,6 +108,7 @@ RULE = rule(code="SPG310", name="rank-varying-module-use", severity="warning", s
 HELP = "let the submodule run on every rank, on an empty input or with a zero factor"
 _CALLED = re.compile(r"(?<![\w.])(?!self\.)[A-Za-z_][\w.]*(?=\()")
 _INFERRING = re.compile(r"infer|predict|generat|decod|sampl|eval|test|post|no_grad")
+_SEEDED = re.compile(r"\b(\w+)(?:\s*=\s*(?:\w+\.)*Generator\([^\n]*\))?\.manual_seed\([^\n]*rank")
 _BUILDERS = ("nn.", "torch.nn.")
 
 
@@ -151,7 +152,8 @@ def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
     if not submodules or _is_leaf(module, cls.name):
         return
     optional = optional_parameters(module.tree, forward.node)
-    for skip in skips(forward.node, submodules, _helpers(cls, forward), optional):
+    by_rank = frozenset(_SEEDED.findall("\n".join(module.source.lines)))
+    for skip in skips(forward.node, submodules, _helpers(cls, forward), optional, by_rank):
         condition = unparse(skip.condition)
         parts = ", ".join(f"`{name}`" for name in skip.missing[:3])
         message = f"{parts} takes part only on ranks where the data lets it: `{condition[:80]}` decides"

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ..names.dotted import called_name
+from ..names.dotted import called_name, dotted_name
 from ..names.emptiness import asked_for_rows
 from ..source.unparsing import unparse
 from ..source.walking import walk
@@ -42,17 +42,19 @@ def skips(
     submodules: frozenset[str],
     helpers: Iterable[Method] = (),
     optional: frozenset[str] = frozenset(),
+    by_rank: frozenset[str] = frozenset(),
 ) -> Iterator[Skip]:
     """Every branch of a forward method that asks for content and decides which submodules take part.
 
     ``helpers`` are the methods that it calls, which are read alike; what the forward method uses anyway is not missing.
+    ``by_rank`` are the names of generators that each rank has seeded for itself.
     """
     anyway: frozenset[str] = frozenset()
     helpers = tuple(helpers)
     through = _through(submodules, helpers, lambda method, reader: reader.used(method.body))
     surely = _through(submodules, helpers, lambda method, reader: _always(method.body, reader))
     for method in (forward, *helpers):
-        reader = _Reader(_receiver(method), submodules, optional if method is forward else frozenset())
+        reader = _Reader(_receiver(method), submodules, optional if method is forward else frozenset(), by_rank)
         reader.read_names(method)
         reader.through = surely
         always = _always(method.body, reader)
@@ -145,8 +147,15 @@ def _last(block: list[ast.stmt]) -> ast.stmt | None:
 class _Reader:
     """Names of a forward method: derived ones, and loop variables that stand for submodules."""
 
-    def __init__(self, receiver: str, submodules: frozenset[str], optional: frozenset[str]) -> None:
+    def __init__(
+        self,
+        receiver: str,
+        submodules: frozenset[str],
+        optional: frozenset[str],
+        by_rank: frozenset[str] = frozenset(),
+    ) -> None:
         self.receiver = receiver
+        self.by_rank = by_rank
         self.optional = optional
         self.submodules = submodules
         self.derived: set[str] = set()
@@ -189,8 +198,18 @@ class _Reader:
 
     def _draws(self, value: ast.AST) -> bool:
         return any(
-            isinstance(node, ast.Call) and unparse(node.func).startswith(_DRAWS) for node in walk(value)
+            isinstance(node, ast.Call)
+            and (dotted_name(node.func) or "").startswith(_DRAWS)
+            and not self._from_a_shared_one(node)
+            for node in walk(value)
         )
+
+    def _from_a_shared_one(self, draw: ast.Call) -> bool:
+        """Whether a number is drawn from a generator of its own that nothing has seeded by the rank."""
+        given = next((keyword.value for keyword in draw.keywords if keyword.arg == "generator"), None)
+        if given is None or isinstance(given, ast.Constant):
+            return False
+        return unparse(given).rpartition(".")[2] not in self.by_rank
 
     def _selects(self, value: ast.expr) -> bool:
         """Whether an expression keeps a part of its input that depends on the values in it."""

@@ -408,3 +408,38 @@ def test_arguments_that_settings_leave_out() -> None:
         """,
     ):
         assert agree(OPTIONAL % ("", "") + use, "SPG310")
+def test_a_generator_of_the_module_alone() -> None:
+    """Numbers from a generator that all ranks have seeded alike; one seeded by the rank, or none, parts them."""
+    for seeding, draw, mark in (
+        ("self.coin.manual_seed(1234)", "torch.rand((), generator=self.coin).item()", ""),
+        ("self.coin.manual_seed(1234)", "torch.rand(1, generator=self.coin)", ""),
+        ("self.coin.manual_seed(7 + dist.get_rank())", "torch.rand((), generator=self.coin)", "  # SPG310"),
+        ("self.coin.manual_seed(1234)", "torch.rand(()).item()", "  # SPG310"),
+        ("self.coin.manual_seed(1234)", "torch.rand((), generator=None)", "  # SPG310"),
+    ):
+        assert agree(
+            f"""
+            import torch
+            import torch.distributed as dist
+            from torch import nn
+            from torch.nn.parallel import DistributedDataParallel as DDP
+
+            class Encoder(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
+                    self.coin = torch.Generator()
+                    {seeding}
+
+                def forward(self, x):
+                    for layer in self.layers:
+                        if {draw} < 0.1:
+                            continue{mark}
+                        x = layer(x)
+                    return x
+
+            def build(module):
+                return DDP(module)
+            """,
+            "SPG310",
+        )
