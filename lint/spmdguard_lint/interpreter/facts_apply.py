@@ -38,6 +38,7 @@ from .facts_values import (
     wrapped_arguments,
 )
 from .frame import Frame
+from .gathered import note_gathered
 from .limits import note_told
 from .metric_states import declare_state
 from .operands import describe, mark_aliases
@@ -126,6 +127,7 @@ def apply_fact(
         frame.state = None
         return symbol(("never", place))
     result = result_of_fact(frame, fact, name, receiver, args, kwargs, node)
+    note_gathered(frame, fact, args, result)
     if fact.op is not None and (fact.buffers or fact.outputs):
         note_told(frame, args, kwargs, place, fact.op)
         note_summed(frame, fact.op, args, kwargs, place, text)

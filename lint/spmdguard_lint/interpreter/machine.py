@@ -119,6 +119,7 @@ class Machine:
         self.kept: dict[Hashable, str] = {}  # generators whose exceptions are kept, by key
         self.records: dict[str, ClassInfo] = {}  # the classes of plain records, by name
         self.repeated: dict[Hashable, Repeated] = {}
+        self.gathered: dict[Hashable, Hashable] = {}  # how long one rank's share is, by what was gathered
         self.told: set[object] = set()
         self.listings: set[Place] = set()  # where folders are listed
         self.summed: dict[int, Taint] = {}  # lengths that ranks have summed up, by key

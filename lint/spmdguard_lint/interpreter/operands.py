@@ -11,6 +11,7 @@ from ..values.value import FALSE, NONE, TRUE, Value, choice, constant, expressio
 from .contents import is_container, structure, whole
 from .facts_values import argument
 from .frame import Frame
+from .gathered import share_of_gathered
 from .inflight import begun, starts
 
 if TYPE_CHECKING:
@@ -40,14 +41,15 @@ def describe(
     op.paths = tuple(value for which in fact.paths for value in present(argument(which, args, kwargs)))
     first = args[:1] if fact.kind == "point-to-point" else args[:2]
     given = (*first, *(kwargs[word] for word in _TENSORS if word in kwargs))
-    op.tensors = tuple(value for value in given if value.tag in ("expr", "ite"))
+    each = [part for value in given for part in (value.data if value.tag == "tuple" else (value,))]
+    op.tensors = tuple(value for value in each if value.tag in ("expr", "ite") or is_generated(value))
     if op.name == "broadcast":
         op.sent = next((value for value in given if not is_const(value)), None)
     op.tells = any(t.kind == "exception" for value in given for t in whole(frame, value).taint)
     if fact.at_root is not None:
         op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
     if op.name in _COUNTED and args:
-        op.sizes = (count_of(frame, args[0]),)
+        op.sizes = (share_of_gathered(frame, args[0]) or count_of(frame, args[0]),)
     elif op.name == "all_to_all_single":
         op.sizes = tuple(frozen(frame, argument(which, args, kwargs) or NONE) for which in _SPLITS)
     if fact.async_handle:
@@ -56,6 +58,14 @@ def describe(
     if op.begins:
         filled = {which.index for which in (*fact.buffers, *fact.outputs)}
         begun(frame, op.place, [arg for position, arg in enumerate(args[:2]) if position not in filled])
+
+
+def is_generated(value: Value) -> bool:
+    """Whether a value is what a model's ``generate`` gives."""
+    if value.tag == "expr":
+        return str(value.data[0]).rpartition(".")[2].removeprefix("call:") == "generate"
+    label = value.data[0] if value.tag == "sym" else None
+    return isinstance(label, tuple) and str(label[0]).rpartition(".")[2] == "generate"
 
 
 def count_of(frame: Frame, value: Value) -> Value:

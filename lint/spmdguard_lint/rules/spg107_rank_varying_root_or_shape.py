@@ -51,8 +51,11 @@ A root that a rank computes from its own data, the clock or a random number is o
 the rank, where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
 `unique`), is put together of such tensors or made of a list that is as long as this rank's own data says (`cat`,
 `stack`, `torch.tensor(found)`), or counts it to its largest number (`bincount`), and, on the group of all ranks, where
-it is cut or made to a length found there (`x[:, : lengths.max()]`). So is where one rank hands on its data piece by
-piece (`data[i : i + size]`, a loop of `ceil(n / size)` rounds) and the others always receive `size` rows.
+it is cut or made to a length found there (`x[:, : lengths.max()]`) or is what a model has generated (`generate`). So is
+where one rank hands on its data piece by piece (`data[i : i + size]`, a loop of `ceil(n / size)` rounds) and the others
+always receive `size` rows. The buffer of a rank that receives a broadcast is compared where it is made like what that
+rank sends in its own turn, and a placeholder for a list of objects where it has an entry for each item that the rank
+gave to a gather before.
 Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
 (`x.half()`) what the others hand over as it is, the certainty is `likely`. Lengths of lists are compared where the code
 writes their items down or repeats one (`[None] * n`), numbers of rows where the code computes them from the rank, and

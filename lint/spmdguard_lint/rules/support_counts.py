@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..interpreter.gathered import SHORT
 from ..model import Certainty
 from ..values.evaluate import Valuation, evaluate
 from .support_trees import WORLDS, Path, reaching
@@ -31,6 +32,9 @@ class Disagreement(NamedTuple):
 
 def disagreement(op: Op, path: Path) -> Disagreement | None:
     """Lengths that differ between the ranks that make a call."""
+    if len(op.sizes) == 1 and op.sizes[0].tag == "expr" and op.sizes[0].data[0] == SHORT:
+        message = f"one rank gives `{op.text}` an entry for each of all ranks' items, and the others one for each own"
+        return Disagreement(message, OBJECTS, "likely", op.sizes[0])
     if len(op.sizes) == 1:
         return _other_lengths(op, op.sizes[0], path)
     return _other_splits(op, *op.sizes, path) if len(op.sizes) == 2 else None

@@ -15,7 +15,7 @@ from ..model import Certainty
 from ..traces.judged import group_key
 from ..traces.nodes import Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
-from .support_lengths import cut_to_own_length
+from .support_lengths import cut_to_own_length, generated, sized_by_itself
 from .support_trees import WORLDS, Path, reaching
 
 if TYPE_CHECKING:
@@ -73,6 +73,10 @@ def unequal(op: Op, path: Path) -> tuple[Certainty, Value, str] | None:
             or (group_key(op) is None and cut_to_own_length(shaped(value)))
         ):
             return "likely", value, "its length depends on this rank's own data"
+        if group_key(op) is None and generated(_shaped(value)):
+            return "likely", value, "it is as wide as the longest answer that was generated on this rank"
+        if sized_by_itself(op, value):
+            return "likely", value, "a rank that receives makes it as long as its own share"
         if rank_dependent(value) and _differ(value, path):
             return "definite", value, "its size differs"
         if drawn(value):
