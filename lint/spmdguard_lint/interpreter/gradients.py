@@ -3,6 +3,8 @@
 A parameter has no gradient after the backward pass of a batch that its module was not called for. As a rule that is so
 on all ranks alike (a frozen or unused module), and a test of ``p.grad is None`` parts no ranks. Where a module of the
 same file decides in its ``forward`` by the contents of a batch or by chance whether a submodule is called, it does.
+So it does where the file wraps a model by FSDP with ``use_orig_params``: small parameters have all their elements on
+some ranks, and the others see neither those nor a gradient.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def missing_gradient(frame: Frame, left: Value, right: Value) -> Taints:
     cache = frame.machine.queues
     key = (id(frame.module), "<gradients>")
     if key not in cache:
-        cache[key] = _skipped(frame)
+        cache[key] = _skipped(frame) or _in_pieces(frame)
     return cache[key]
 
 
@@ -46,6 +48,19 @@ def _skipped(frame: Frame) -> Taints:
 
                 text = f"`{text_of(node.test)}`, which decides whether a module takes part"
                 return frozenset({Taint("data", frame.place(node.test), text, "likely")})
+    return NO_TAINT
+
+
+def _in_pieces(frame: Frame) -> Taints:
+    """FSDP with its parameters as they were: a rank that holds no piece of one has no gradient of it."""
+    if not frame.module.contains(b"use_orig_params"):
+        return NO_TAINT
+    for node in ast.walk(frame.module.tree):
+        if not isinstance(node, ast.keyword) or node.arg != "use_orig_params":
+            continue
+        if isinstance(node.value, ast.Constant) and node.value.value is True:
+            text = "which parameters a rank holds pieces of (use_orig_params)"
+            return frozenset({Taint("data", frame.place(node.value), text, "likely")})
     return NO_TAINT
 
 

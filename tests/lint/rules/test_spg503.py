@@ -406,7 +406,7 @@ def test_who_has_left_inside_a_block_does_not_read() -> None:
 
 
 def test_folders_of_models() -> None:
-    """What ``save_pretrained`` writes is a folder, which ``from_pretrained`` reads as a name and others by its files."""
+    """What ``save_pretrained`` writes is a folder, which ``from_pretrained`` reads."""
     assert agree(
         """
         from pathlib import Path
