@@ -239,6 +239,7 @@ def as_queue(frame: Frame, cls: ClassInfo, name: str, value: Value) -> Value:
     """A container in a field, with what it holds as this rank's own affair where the class uses it as a queue."""
     if value.tag != "obj" or frame.machine.objects.info(value).kind == "instance":
         return value
+    filling.fill_from_hooks(frame, cls, name, value)
     own = union(queues.queue_taint(frame, cls, name), filling.filled_by_data(frame, cls, name, value))
     return retaint(value, value.taint, union(value.trip or NO_TAINT, own)) if own else value
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..names.functions import FunctionInfo
     from ..names.modules import Module
 
+BATCHES = frozenset({"batch", "samples", "examples"})  # how hooks of frameworks name what a loader gave
+
 
 def bind_arguments(
     frame: Frame,
@@ -99,7 +101,7 @@ def bind_symbolic(frame: Frame, function: FunctionInfo) -> None:
             continue
         hooked = hook[position] if hook is not None and position < len(hook) else ""
         position += 1
-        if hook is not None and not hooked and param.name in ("batch", "samples", "examples"):
+        if hook is not None and not hooked and param.name in BATCHES:
             hooked = "data"
         if hooked:
             variables[param.name] = hook_parameter(frame, function, param.name, hooked)

@@ -136,12 +136,16 @@ def _sites(method: FunctionInfo, own: str, name: str, hooks: set[str]) -> Iterat
 
 def filling_methods(frame: Frame, cls: ClassInfo, name: str) -> list[FunctionInfo]:
     """The methods of a class that put something into a container in a field, and do not communicate."""
+    reach = frame.machine.reach
+    return [method for method in filled_in(frame, cls, name) if not reach.reaches(method)]
+
+
+def filled_in(frame: Frame, cls: ClassInfo, name: str) -> list[FunctionInfo]:
+    """The methods of a class that put something into a container in a field."""
     return [
         method
         for method, own in _with_self(cls)
-        if method.name != "__init__"
-        and name in _changes(frame, method, own).filled
-        and not frame.machine.reach.reaches(method)
+        if method.name != "__init__" and name in _changes(frame, method, own).filled
     ]
 
 
