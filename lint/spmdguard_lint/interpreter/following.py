@@ -56,6 +56,9 @@ _LATER = frozenset({"generator", "coroutine"})
 
 def hide_handed(frame: Frame, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> None:
     """Mark that a library gets functions or generators that communicate: it may run them here, once or many times."""
+    from .class_fields import assigned_later
+
+    assigned_later(frame, [*args, *kwargs.values()], node)
     for value in (*args, *kwargs.values()):
         if value.tag in _LATER:
             from .lazily import consumed

@@ -11,6 +11,7 @@ Invariant: nothing of the linted code is imported or run.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -285,7 +286,7 @@ class Machine:
         from .statements import execute_block
 
         self.begin_root(module.source.content.count(b"\n"))
-        frame = Frame(self, module, None, State({"__name__": constant("__main__")}), 0)
+        frame = Frame(self, module, None, State({"__name__": constant("__main__")}, self.first_heap()), 0)
         self.module_frame = frame
         with frame.collecting() as out:
             try:
@@ -331,6 +332,7 @@ class Machine:
 
         self.begin_root()
         state = State({}, self.template_heap.copy())
+        state.heap.update(self.first_values)
         frame = Frame(self, enter.module, None, state, 0)
         receiver = symbolic_self(frame, enter.cls) if enter.cls else NONE
         with frame.collecting() as out:
@@ -343,10 +345,23 @@ class Machine:
                 self.exceeded = True
         return out
 
+    @functools.cached_property
+    def first_values(self) -> dict[Hashable, dict[str, Value]]:
+        """What the bodies of classes say of fields that the program assigns."""
+        from .class_fields import first_values
+
+        return first_values(self)
+
+    def first_heap(self) -> Heap:
+        """The heap at the beginning of a root."""
+        heap = Heap()
+        heap.update(self.first_values)
+        return heap
+
     def root_frame(self, function: FunctionInfo) -> Frame:
         from .parameters import bind_symbolic
 
-        frame = Frame(self, function.module, function, State({}), 0)
+        frame = Frame(self, function.module, function, State({}, self.first_heap()), 0)
         if function.parent is not None:
             frame.enclosing = self.enclosing_frame(function.parent)
         bind_symbolic(frame, function)
