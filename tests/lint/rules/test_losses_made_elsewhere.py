@@ -63,3 +63,37 @@ def from_the_start(net, steps):
 """,
         "SPG401",
     )
+
+
+def test_where_a_loop_over_hidden_collectives_is_reported() -> None:
+    """At the loop, also where the loop stands in a generator: at its condition, or at the loop over what it yields."""
+    assert agree(
+        HEAD
+        + """
+def counted(folder):
+    done = first_step(folder)
+    while done < 10:  # SPG402
+        done += 1
+        yield done
+
+def packed(data):
+    for row in data:
+        yield row
+
+def by_condition(net, folder):
+    model = DDP(net)
+    for step in counted(folder):
+        model(step).backward()
+
+def by_items(net, rows):
+    model = DDP(net)
+    for row in packed(rows[RANK:]):  # SPG401
+        model(row).backward()
+
+def by_name(net, rows):
+    for row in rows[RANK:]:
+        dist.all_reduce(row)  # SPG401
+""",
+        "SPG401",
+        "SPG402",
+    )
