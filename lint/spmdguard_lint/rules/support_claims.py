@@ -214,12 +214,14 @@ def where_decided(divergence: Divergence) -> Place:
 def where_repeated(divergence: Divergence) -> Place:
     """Where a loop with too many rounds is reported: a collective that is written in it, else the loop itself.
 
-    A forward pass, or a call that leads to a collective, looks as harmless in the hundredth round as in the first.
+    A forward pass, or a call that leads to a collective, looks as harmless in the hundredth round as in the first. Where
+    the loop stands in a generator, its condition is what decides, and one over items leaves that to the reader's loop.
     """
     operation, loop, place = divergence.operation, where_decided(divergence), divergence.place
     hidden = operation is not None and (operation.implicit or divergence.through_call)
     within = loop.filename == place.filename and loop.row <= place.row <= loop.end_row
-    return loop if hidden and within and divergence.shape == "trip" else place
+    told = within or divergence.form == "while"
+    return loop if hidden and told and divergence.shape == "trip" else place
 
 
 def decided(divergence: Divergence, reason: str) -> str:

@@ -29,10 +29,10 @@ def test_rounds_of_a_loss_made_elsewhere() -> None:
 def train(net, folder, steps):
     model = DDP(net)
     batches = iter(workload.batches(RANK))
-    for step in range(first_step(folder), steps):  # SPG401
+    for step in range(first_step(folder), steps):
         batch = next(batches)
         loss = {loss}
-        loss.backward()
+        loss.backward()  # SPG401
 """,
             "SPG401",
         )
@@ -66,7 +66,7 @@ def from_the_start(net, steps):
 
 
 def test_where_a_loop_over_hidden_collectives_is_reported() -> None:
-    """At the loop, also where the loop stands in a generator: at its condition, or at the loop over what it yields."""
+    """At the condition of a loop that stands in a generator; beside what it yields where the loop is over items."""
     assert agree(
         HEAD
         + """
@@ -87,8 +87,8 @@ def by_condition(net, folder):
 
 def by_items(net, rows):
     model = DDP(net)
-    for row in packed(rows[RANK:]):  # SPG401
-        model(row).backward()
+    for row in packed(rows[RANK:]):
+        model(row).backward()  # SPG401
 
 def by_name(net, rows):
     for row in rows[RANK:]:
