@@ -30,6 +30,7 @@ from .contents import whole, with_length
 from .expressions import text_of
 from .facts_values import (
     argument,
+    certainty_of,
     dtype_given,
     main_predicate,
     seed,
@@ -178,13 +179,6 @@ def _choose_sync(
             op = Op(place, "gradient reduction", "collective", None, text)
             shown = text if given is None else text_of(given)
             frame.out.append(Branch(place, value, [op], [], "if", shown))
-
-
-def certainty_of(frame: Frame, fact: Fact) -> str:
-    """How sure a fact is in this project."""
-    if fact.sure_if_told and frame.machine.text_says(fact.sure_if_told):
-        return "likely"
-    return fact.certainty
 
 
 def sharded(frame: Frame, value: Value) -> bool:

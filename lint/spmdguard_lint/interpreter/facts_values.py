@@ -176,3 +176,10 @@ def wrapped_arguments(frame: Frame, fact: Fact, args: list[Value], place: object
         for index, value in enumerate(args)
     ]
     return wrapped[0] if len(wrapped) == 1 else tuple_value(wrapped)
+
+
+def certainty_of(frame: Frame, fact: Fact) -> str:
+    """How sure a fact is in this project."""
+    if fact.sure_if_told and frame.machine.text_says(fact.sure_if_told):
+        return "likely"
+    return fact.certainty

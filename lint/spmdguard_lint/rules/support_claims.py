@@ -214,8 +214,8 @@ def where_decided(divergence: Divergence) -> Place:
 def where_repeated(divergence: Divergence) -> Place:
     """Where a loop with too many rounds is reported: a collective that is written in it, else the loop itself.
 
-    A forward pass, or a call that leads to a collective, looks as harmless in the hundredth round as in the first. Where
-    the loop stands in a generator, its condition is what decides, and one over items leaves that to the reader's loop.
+    A forward pass, or a call that leads to a collective, looks as harmless in the hundredth round as in the first. Of a
+    loop in a generator the condition is what decides; one over items leaves that to the reader's loop.
     """
     operation, loop, place = divergence.operation, where_decided(divergence), divergence.place
     hidden = operation is not None and (operation.implicit or divergence.through_call)

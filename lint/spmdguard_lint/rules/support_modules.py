@@ -54,7 +54,9 @@ def skips(
     through = _through(submodules, helpers, lambda method, reader: reader.used(method.body))
     surely = _through(submodules, helpers, lambda method, reader: _always(method.body, reader))
     for method in (forward, *helpers):
-        reader = _Reader(_receiver(method), submodules, optional if method is forward else frozenset(), by_rank)
+        reader = _Reader(
+            _receiver(method), submodules, optional if method is forward else frozenset(), by_rank
+        )
         reader.read_names(method)
         reader.through = surely
         always = _always(method.body, reader)

@@ -73,7 +73,7 @@ def unequal(op: Op, path: Path) -> tuple[Certainty, Value, str] | None:
             or (group_key(op) is None and cut_to_own_length(shaped(value)))
         ):
             return "likely", value, "its length depends on this rank's own data"
-        if group_key(op) is None and generated(_shaped(value)):
+        if group_key(op) is None and generated(shaped(value)):
             return "likely", value, "it is as wide as the longest answer that was generated on this rank"
         if sized_by_itself(op, value):
             return "likely", value, "a rank that receives makes it as long as its own share"

@@ -28,7 +28,10 @@ READS = frozenset({"read", "list"})
 _WAITS = frozenset({"store-wait", "store-get", "wait", "thread-join"})
 KINDS = WRITES | READS | {"open", "remove"}
 ASKED = frozenset({"seen"})  # whether there is such a file
-_FOLDERS_TOO = ("from_pretrained", "load_dataset")  # read a folder where there is one of the name, and fetch else
+_FOLDERS_TOO = (
+    "from_pretrained",
+    "load_dataset",
+)  # read a folder where there is one of the name, and fetch else
 _PRIVATE = ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporaryFile", "getpid", "uuid")
 Components = tuple[Hashable, ...]
 

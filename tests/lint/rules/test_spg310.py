@@ -408,6 +408,8 @@ def test_arguments_that_settings_leave_out() -> None:
         """,
     ):
         assert agree(OPTIONAL % ("", "") + use, "SPG310")
+
+
 def test_a_generator_of_the_module_alone() -> None:
     """Numbers from a generator that all ranks have seeded alike; one seeded by the rank, or none, parts them."""
     for seeding, draw, mark in (
