@@ -16,7 +16,7 @@ START = """
 
             def batches(self, seed):
                 todo = list(range(len(self.rows)))
-                while todo:
+                while todo:  # SPG402
                     seen, batch, rest = set(), [], []
                     for i in todo:
                         text = self.rows[i][0]
