@@ -55,7 +55,7 @@ def _in_pieces(frame: Frame) -> Taints:
     """FSDP with its parameters as they were: a rank that holds no piece of one has no gradient of it."""
     if not frame.module.contains(b"use_orig_params"):
         return NO_TAINT
-    for node in ast.walk(frame.module.tree):
+    for node in walk(frame.module.tree):
         if not isinstance(node, ast.keyword) or node.arg != "use_orig_params":
             continue
         if isinstance(node.value, ast.Constant) and node.value.value is True:
