@@ -183,9 +183,10 @@ def _last_name(value: Value) -> str:
 
 
 def _is_joined_before(value: Value) -> bool:
-    """Whether a value is what a call wrote, or what a loop carries from one round to the next."""
+    """Whether a value is what a call wrote, what a loop carries from one round to the next, or the round's number."""
     label = value.data[0] if value.tag == "sym" else None
-    return isinstance(label, tuple) and bool(label) and (label[0] == "filled" or isinstance(label[0], Place))
+    first = label[0] if isinstance(label, tuple) and label else None
+    return first in ("filled", "index") or isinstance(first, Place)
 
 
 def _ahead(node: Branch, around: list[tuple[Tree, Continuation]]) -> Iterator[Op]:

@@ -245,3 +245,28 @@ def test_known_miss_a_value_carried_from_round_to_round() -> None:
         """,
         *RULES,
     )
+
+
+def test_the_number_of_a_round_is_the_same_everywhere() -> None:
+    """What counts rounds may be summed as well: it decides alike on every rank."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def in_arms(x):
+            for step in range(3):
+                if step <= 1:
+                    dist.barrier()
+                else:
+                    dist.all_reduce(torch.tensor([step]))
+
+        def behind(x):
+            for number, batch in enumerate(x):
+                if number % 2 == 0:
+                    dist.barrier()
+                dist.all_reduce(torch.tensor([number]))
+        """,
+        "SPG305",
+        "SPG102",
+    )
