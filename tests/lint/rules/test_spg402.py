@@ -67,3 +67,70 @@ def test_shared_conditions_are_silent() -> None:
         """,
         *LOOPS,
     )
+
+
+def test_neighbours_that_swap_until_a_number_is_small() -> None:
+    """Each rank ends by the change in its own part; a number that ranks share, and a token that comes back, end all."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def swap(u, left, right):
+            ops = [dist.P2POp(dist.isend, u[1:2], left), dist.P2POp(dist.irecv, u[-1:], right)]
+            for work in dist.batch_isend_irecv(ops):
+                work.wait()
+
+        def sweep(u):
+            new = 0.5 * (u[:-2] + u[2:])
+            change = (new - u[1:-1]).abs().max()
+            u[1:-1] = new
+            return change
+
+        def start():
+            u = torch.zeros(66)
+            u[0] = 1.0 if dist.get_rank() == 0 else 0.0
+            return u
+
+        def own(left, right):
+            u = start()
+            while (change := sweep(u)) > 1e-4:  # SPG402
+                swap(u, left, right)
+
+        def plain(left, right, tolerance):
+            u = start()
+            error = u.norm().item()
+            while error > tolerance:  # a known miss: computed at the end of a round
+                sent = dist.isend(u[1:2], left)
+                dist.recv(u[-1:], right)
+                sent.wait()
+                error = torch.linalg.norm(u).item()
+
+        def shared(left, right):
+            u = start()
+            change = torch.ones(())
+            while change > 1e-4:
+                swap(u, left, right)
+                change = sweep(u)
+                dist.all_reduce(change, op=dist.ReduceOp.MAX)
+
+        def by_token(left, right):
+            token = torch.full((1,), float(dist.get_rank()))
+            while token.item() > 0:
+                dist.recv(token, left)
+                dist.send(token - 1, right)
+
+        def counted(left, right, turns):
+            u, turn = start(), 0
+            while turn < turns:
+                swap(u, left, right)
+                turn += 1
+
+        def led(left, right):
+            u = start()
+            if dist.get_rank() == 0:
+                while u.sum() > 1:
+                    swap(u, left, right)
+        """,
+        "SPG402",
+    )
