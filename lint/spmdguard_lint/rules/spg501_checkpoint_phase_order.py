@@ -69,15 +69,17 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import components, file_of, guarded_by_rank, writes
-from ..traces.nodes import Call, Event, Fallible, Node, Op, Region
+from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op, Region
 from ..traces.sequence import Walk
 from ..traces.where import Where, around, calls_of
 from .support_events import finding, reading
+from .support_idle import handles_of, says_idle
 from .support_phases import marked_early, removed_early
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
     from ..model import Finding
+    from ..values.value import Place
 
 RULE = rule(code="SPG501", name="checkpoint-phase-order", severity="warning", status="stable", page=__doc__)
 _WAITS = (".result()", ".wait()", ".join()", "wait_", "finish", "finalize", "synchronize", "flush")
@@ -99,7 +101,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if any("async_save" in name for name in contents.ops) and contents.events & (
             _STEPS | {"write", "open"}
         ):
-            walk = _Saves()
+            walk = _Saves(analysis)
             walk.run(root.tree, "")
             yield from walk.found.values()
 
@@ -189,10 +191,19 @@ def moves_pointer(node: Event) -> bool:
 class _Saves(Walk):
     """State: the save that may still be writing, or ""."""
 
-    def __init__(self) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         super().__init__()
+        self.analysis = analysis
         self.found: dict[Node, Finding] = {}
         self.ways: dict[Node, Where | None] = {}
+        self.handles: dict[Place, frozenset[str]] = {}
+
+    def choose(self, node: Branch, holds: bool, state: Hashable, where: Where | None) -> Hashable:
+        if not isinstance(state, Op):
+            return state
+        if state.place not in self.handles:
+            self.handles[state.place] = handles_of(self.analysis, state.place)
+        return "" if says_idle(node, holds, self.handles[state.place]) else state
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if isinstance(node, Op):

@@ -186,3 +186,224 @@ def test_old_ones_removed_after_the_verdict() -> None:
         """,
         "SPG501",
     )
+
+
+def test_earlier_save_waited_for_where_there_is_one() -> None:
+    """Where the handle is None, or done, nothing is under way."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        class A:
+            def __init__(self):
+                self.pending = None
+            def wait(self):
+                if self.pending is not None:
+                    self.pending.result()
+                    self.pending = None
+            def prune(self, folder):
+                if dist.get_rank() == 0:
+                    shutil.rmtree(folder)
+            def save(self, state, folder, old):
+                self.wait()
+                self.prune(old)
+                self.pending = dcp.async_save(state, checkpoint_id=folder)
+
+        def loop_a(state, n):
+            a = A()
+            dist.barrier()
+            for i in range(n):
+                a.save(state, f"s{i}", f"s{i-2}")
+            a.wait()
+
+        def loop_b(state, n):
+            future = None
+            dist.barrier()
+            for i in range(n):
+                if future:
+                    future.result()
+                if dist.get_rank() == 0:
+                    shutil.rmtree(f"s{i-2}", ignore_errors=True)
+                future = dcp.async_save(state, checkpoint_id=f"s{i}")
+            if future is not None:
+                future.result()
+
+        class D:
+            def __init__(self):
+                self.future = None
+            def maybe_wait(self):
+                if self.future is None:
+                    return
+                self.future.result()
+                self.future = None
+            def save(self, state, folder, old):
+                self.maybe_wait()
+                if dist.get_rank() == 0:
+                    os.replace(old, "latest")
+                self.future = dcp.async_save(state, checkpoint_id=folder)
+
+        def loop_d(state, n):
+            d = D()
+            dist.barrier()
+            for i in range(n):
+                d.save(state, f"s{i}", f"s{i-2}")
+
+        class E:
+            def __init__(self):
+                self.future = None
+            def save(self, state, folder, old):
+                if self.future is not None and not self.future.done():
+                    self.future.result()
+                if dist.get_rank() == 0:
+                    os.replace(old, "latest")
+                self.future = dcp.async_save(state, checkpoint_id=folder)
+
+        def loop_e(state, n):
+            d = E()
+            dist.barrier()
+            for i in range(n):
+                d.save(state, f"s{i}", f"s{i-2}")
+        """,
+        "SPG501",
+    )
+
+
+def test_earlier_save_not_waited_for() -> None:
+    """Waited for where something else says so; asked for and not waited for; waited for before the next one begins."""
+    assert agree(
+        """
+        import os
+        import shutil
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        class Bad:
+            def __init__(self):
+                self.pending = None
+            def save(self, state, folder, old, wait):
+                if wait:
+                    self.pending.result()
+                if dist.get_rank() == 0:
+                    shutil.rmtree(old)  # SPG501
+                self.pending = dcp.async_save(state, checkpoint_id=folder)
+
+        def loop_bad(state, n, wait):
+            d = Bad()
+            dist.barrier()
+            for i in range(n):
+                d.save(state, f"s{i}", f"s{i-2}", wait)
+
+        class Bad2:
+            def __init__(self):
+                self.pending = None
+            def save(self, state, folder, old, wait):
+                if self.pending is not None:
+                    print("busy")
+                if dist.get_rank() == 0:
+                    shutil.rmtree(old)  # SPG501
+                self.pending = dcp.async_save(state, checkpoint_id=folder)
+
+        def loop_bad2(state, n, wait):
+            d = Bad2()
+            dist.barrier()
+            for i in range(n):
+                d.save(state, f"s{i}", f"s{i-2}", wait)
+
+        class Bad3:
+            def __init__(self):
+                self.pending = None
+            def save(self, state, folder, old, wait):
+                if self.pending is not None:
+                    self.pending.result()
+                    self.pending = None
+                self.pending = dcp.async_save(state, checkpoint_id=folder)
+                if dist.get_rank() == 0:
+                    shutil.rmtree(old)  # SPG501
+
+        def loop_bad3(state, n, wait):
+            d = Bad3()
+            dist.barrier()
+            for i in range(n):
+                d.save(state, f"s{i}", f"s{i-2}", wait)
+        """,
+        "SPG501",
+    )
+
+
+def test_several_saves_under_way() -> None:
+    """All of them are awaited before the old ones go, until none is left; or after that."""
+    assert agree(
+        """
+        import shutil
+        from collections import deque
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        class Saver:
+            def __init__(self, limit):
+                self.limit = limit
+                self.running = deque()
+                self.done = []
+            def oldest(self):
+                step, future = self.running.popleft()
+                future.result()
+                self.done.append(step)
+            def save(self, state, step):
+                while len(self.running) >= self.limit:
+                    self.oldest()
+                future = dcp.async_save(state, checkpoint_id=str(step))
+                self.running.append((step, future))
+            def close(self):
+                while self.running:
+                    self.oldest()
+                if dist.get_rank() == 0:
+                    shutil.rmtree(str(self.done[0]))
+
+        def fit(state, n):
+            dist.barrier()
+            saver = Saver(2)
+            for step in range(n):
+                saver.save(state, step)
+            saver.close()
+
+        class Early(Saver):
+            def close(self):
+                if dist.get_rank() == 0:
+                    shutil.rmtree(str(self.done[0]))  # SPG501
+                while self.running:
+                    self.oldest()
+
+        def fit_early(state, n):
+            dist.barrier()
+            saver = Early(2)
+            for step in range(n):
+                saver.save(state, step)
+            saver.close()
+
+        class ByName:
+            def __init__(self):
+                self.futures = {}
+            def save(self, state, name):
+                self.futures[name] = dcp.async_save(state, checkpoint_id=name)
+            def close(self):
+                while len(self.futures) > 0:
+                    _, future = self.futures.popitem()
+                    future.result()
+                if dist.get_rank() == 0:
+                    shutil.rmtree("old")
+
+        def fit_by_name(state, n):
+            dist.barrier()
+            saver = ByName()
+            for step in range(n):
+                saver.save(state, f"s{step}")
+            saver.close()
+        """,
+        "SPG501",
+    )

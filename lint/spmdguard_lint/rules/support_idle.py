@@ -1,0 +1,104 @@
+"""Whether an arm of a test is taken only where nothing is under way.
+
+Terminology: a *handle* is the name under which the result of an asynchronous call is kept (the last one of
+``self.pending``), that of a container it is put into, or what one of the arms waits for. A test says that its operation
+is *idle* where the handle is None or empty, or where its ``done()`` holds.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..traces.nodes import Branch, Event, Fallible, every_node
+from ..values.value import Place
+
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
+_PUTTING = frozenset({"append", "appendleft", "add", "put", "insert", "setdefault"})
+
+
+def handles_of(analysis: Analysis, place: Place) -> frozenset[str]:
+    """The names that hold the result of the call at a place."""
+    module = analysis.project.by_filename.get(place.filename)
+    if module is None:
+        return frozenset()
+    begun = next((node for node in ast.walk(module.tree) if _is_at(node, place)), None)
+    names = {name for name, value in _held(module.tree) if value is begun}
+    names |= {
+        owner
+        for owner, value in _held(module.tree)
+        if any(part is begun or _last_name(part) in names for part in ast.walk(value))
+    }
+    return frozenset(names - {""})
+
+
+def _is_at(node: ast.AST, place: Place) -> bool:
+    return isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (place.row, place.column)
+
+
+def _held(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """What is kept under a name, or put into a container of that name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            yield from ((_last_name(target), node.value) for target in node.targets)
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            yield _last_name(node.target), node.value
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PUTTING
+        ):
+            yield from ((_last_name(node.func.value), value) for value in node.args)
+
+
+def says_idle(node: Branch, holds: bool, handles: frozenset[str]) -> bool:
+    """Whether nothing is under way where the condition of a branch holds, or does not."""
+    with contextlib.suppress(SyntaxError):
+        test = ast.parse(node.text, mode="eval").body
+        arms = [inner for arm in node.subtrees() for inner in every_node(arm)]
+        waited = {
+            inner.text.rpartition(".")[0].rpartition(".")[2]
+            for inner in arms
+            if isinstance(inner, Fallible) or (isinstance(inner, Event) and inner.name == "wait")
+        }
+        if _is_method_call(test) and node.form == "ternary":  # of whichever object it is; None has none
+            return not (node.then if holds else node.orelse)
+        if node.form == "while":  # the condition of the branch says that the loop ends
+            return _idle(test, not holds, handles)
+        return _idle(test, holds, handles | (waited - {""}))
+    return False
+
+
+def _is_method_call(test: ast.expr) -> bool:
+    return isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr != "done"
+
+
+def _idle(test: ast.expr, holds: bool, handles: frozenset[str]) -> bool:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _idle(test.operand, not holds, handles)
+    if isinstance(test, ast.BoolOp):
+        answers = (_idle(part, holds, handles) for part in test.values)
+        return any(answers) if isinstance(test.op, ast.And) is holds else all(answers)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        operator, other = test.ops[0], test.comparators[0]
+        known = other.value if isinstance(other, ast.Constant) else ...
+        if isinstance(operator, (ast.Is, ast.IsNot)) and known is None:
+            return isinstance(operator, ast.Is) is holds and _last_name(test.left) in handles
+        if isinstance(operator, (ast.Gt, ast.NotEq)) and known == 0:
+            return _idle(test.left, holds, handles)
+        return False
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "done":
+        return holds and _last_name(test.func.value) in handles
+    if isinstance(test, ast.Call) and len(test.args) == 1 and _last_name(test.func) in ("len", "bool"):
+        return _idle(test.args[0], holds, handles)
+    return not holds and _last_name(test) in handles
+
+
+def _last_name(node: ast.AST) -> str:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
