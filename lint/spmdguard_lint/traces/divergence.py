@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from ..values.evaluate import rank_dependent
-from ..values.value import Place, Taint
+from ..values.value import Place, Taint, doubted
 from .columns import NEXT_ROUND, lines
-from .doubts import doubtful, of_another_group, surer_of_groups
+from .doubts import doubtful, of_another_group, raises_behind, surer_of_groups
 from .handlers import try_divergences
 from .joined import is_joined
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
@@ -162,6 +163,8 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
             or not rank_dependent(condition)
             or not matched(candidate, condition, terms, quiet)
         ):
+            if raises_behind(candidate, node):
+                candidate = replace(candidate, taints=variance(doubted(frozenset(candidate.taints), "time")))
             yield _loop_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Try):
         yield from try_divergences(candidate, node, terms, quiet)

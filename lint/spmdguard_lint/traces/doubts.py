@@ -17,8 +17,8 @@ from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import OF_A_STAGE, Place, Taint, Value, parts_of
 from .judged import Candidate
 from .matching import matched
-from .nodes import Branch, Call, Event, Jump, Loop, Node, Op, Region, Tree, every_node
-from .pointing import raised_by
+from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, every_node
+from .pointing import polls, raised_by
 from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
@@ -40,7 +40,9 @@ def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, 
     if differ_by_items(candidate, node, quiet):
         return True
     if shape == "exit":
-        if jump is not None and jump.kind == "raise" and gives_up(candidate, jump, quiet):
+        if jump is not None and jump.kind == "raise" and gives_up(candidate, jump):
+            return True
+        if jump is not None and jump.kind in ("return", "break") and came_in_time(candidate):
             return True
         if jump is None or jump.kind not in ("raise", "exit") or raised_elsewhere(candidate, node, jump):
             return differ_by_raise(candidate, node, quiet)
@@ -85,10 +87,11 @@ def follows_orders(node: Branch) -> bool:
     A leader that broadcasts commands and the ranks that carry them out: what they call is decided by what they are
     told, which no reading of their code shows.
     """
-    return _obeys(node.orelse, node.then) or _obeys(node.then, node.orelse)
+    return obeys(node.orelse, node.then) or obeys(node.then, node.orelse)
 
 
-def _obeys(follower: Tree, leader: Tree) -> bool:
+def obeys(follower: Tree, leader: Tree) -> bool:
+    """Whether one arm goes round until the last call of the other one tells it to stop."""
     said = [op.name for op in every_node(leader) if isinstance(op, Op) and op.kind == "collective"]
     if not said or not said[-1].startswith("broadcast"):
         return False
@@ -171,7 +174,7 @@ def _comes_to(nodes: Tree, jump: Jump, followed: bool) -> bool:
     )
 
 
-def gives_up(candidate: Candidate, jump: Jump, quiet: Reader) -> bool:
+def gives_up(candidate: Candidate, jump: Jump) -> bool:
     """Whether a rank that has polled for too long ends: without a limit, it would leave the others waiting for ever."""
     kinds = {taint.kind for taint in candidate.taints}
     only_time = "time" in kinds and kinds <= {"time", "filesystem", "environment"}
@@ -180,8 +183,28 @@ def gives_up(candidate: Candidate, jump: Jump, quiet: Reader) -> bool:
     for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
         for node in outer:
             if isinstance(node, Loop) and node.body is inner:
-                sleeps = any(isinstance(e, Event) and e.name == "sleep" for e in every_node(inner))
-                return sleeps and not quiet.has_ops(inner)
+                return polls(node)
+    return False
+
+
+def raises_behind(candidate: Candidate, loop: Loop) -> bool:
+    """Whether a loop polls for something up to a limit, and ends its rank behind it: a precondition of all ranks."""
+    if not polls(loop):
+        return False
+    for nodes, k in candidate.chain:
+        if loop in nodes:
+            rest = (*loop.orelse, *nodes[nodes.index(loop) + 1 :])
+            behind = next((node for node in rest if not isinstance(node, (Event, Fallible))), None)
+            return isinstance(behind, Jump) and behind.kind == "raise" and not k.caught(raised_by(behind))
+    return False
+
+
+def came_in_time(candidate: Candidate) -> bool:
+    """Whether a branch stands in a loop that polls: what it waits for has come, or its rank polls on, and ends."""
+    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
+        loop = next((node for node in outer if isinstance(node, Loop) and node.body is inner), None)
+        if loop is not None:
+            return raises_behind(candidate, loop)
     return False
 
 

@@ -10,6 +10,7 @@ from ..values.evaluate import rank_dependent
 from ..values.value import Taint
 from .catching import catches
 from .columns import lines
+from .doubts import obeys
 from .judged import Candidate, Divergence, variance
 from .nodes import (
     Branch,
@@ -128,6 +129,8 @@ def _left(
     skipped = first_in(terms, normal) or next_round(candidate.chain, quiet)
     if normal == after_error or skipped is None or _meant_for_own_raise(handler, node.body):
         return
+    if alone and _leads_on(candidate, jump, skipped, first_in(terms, after_error), quiet):
+        return
     certainty = "likely" if alone or _reads_own(node.body) else "possible"
     yield Divergence(
         "exit",
@@ -157,6 +160,31 @@ def _chosen_by_rank(candidate: Candidate) -> bool:
             if node.then is inner or node.orelse is inner:
                 return True
     return False
+
+
+def _leads_on(candidate: Candidate, jump: Jump, skipped: Op, next_op: Op | None, quiet: Reader) -> bool:
+    """Whether a leader leaves out a whole round, of which its followers have not heard, and tells them of another."""
+    begun = next_round(candidate.chain, quiet)
+    if skipped is not begun:
+        return False
+    if next_op is None and jump.kind != "return":
+        next_op = begun if jump.kind == "continue" else _behind_loop(candidate, quiet)
+    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
+        for node in outer:
+            if isinstance(node, Branch) and (inner is node.then or inner is node.orelse):
+                other = node.orelse if inner is node.then else node.then
+                if obeys(other, inner):
+                    return next_op is not None and next_op in every_node(inner)
+    return False
+
+
+def _behind_loop(candidate: Candidate, quiet: Reader) -> Op | None:
+    """The first operation behind the loop around a statement."""
+    for (body, _), (around, _) in itertools.pairwise(candidate.chain):
+        for position, node in enumerate(around):
+            if isinstance(node, Loop) and node.body is body:
+                return first_op(around[position + 1 :], quiet)[0]
+    return None
 
 
 def may_fail(nodes: Tree) -> bool:

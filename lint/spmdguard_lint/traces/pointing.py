@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ..values.evaluate import Valuation, truth
 from ..values.value import Value, parts_of
 from .catching import catches
-from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try, Yielded
+from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Tree, Try, Yielded, every_node
 from .terms import Continuation, Reader, Terms
 
 
@@ -158,16 +158,37 @@ def telling_jump(nodes: Tree, k: Continuation) -> tuple[Jump | None, tuple[Node,
 
     A precondition raises for what is wrong on every rank alike, and ends the program: it stands below a further
     test that neither the rank nor the world size decides, and that reads nothing which may differ from host to
-    host. Any other jump says more.
+    host. So does a rank that has polled for too long. Any other jump says more.
     """
     first: tuple[Jump | None, tuple[Node, ...], bool] = (None, (), False)
     for jump, path in leaving(nodes):
         tests = [step.condition for step in path if isinstance(step, Branch)]
-        if jump.kind not in ("raise", "exit") or k.caught(raised_by(jump)) or not _opaque(tests):
+        if jump.kind not in ("raise", "exit") or k.caught(raised_by(jump)):
+            return jump, path, False
+        if not (_opaque(tests) or _waits_in_vain(nodes, jump, path)):
             return jump, path, False
         if first[0] is None:
             first = (jump, path, True)
     return first
+
+
+def _waits_in_vain(nodes: Tree, jump: Jump, path: tuple[Node, ...]) -> bool:
+    """Whether a jump ends a loop that polls for something: where a clock says that it does not come, or behind it."""
+    for loop, test in itertools.pairwise(path):
+        if isinstance(loop, Loop) and isinstance(test, Branch) and polls(loop):
+            return any(taint.kind == "time" for taint in test.condition.taint)
+    around = path[-1].subtrees() if path else (nodes,)
+    tree = next(tree for tree in around if jump in tree)
+    earlier = (node for node in reversed(tree[: tree.index(jump)]) if not isinstance(node, (Event, Fallible)))
+    before = next(earlier, path[-1] if path else None)
+    return isinstance(before, Loop) and polls(before) and tree is not before.body
+
+
+def polls(loop: Loop) -> bool:
+    """Whether a loop sleeps from round to round, and communicates with nobody."""
+    inside = list(every_node(loop.body))
+    sleeps = any(isinstance(node, Event) and node.name == "sleep" for node in inside)
+    return sleeps and not any(isinstance(node, Op) for node in inside)
 
 
 def _opaque(tests: list[Value]) -> bool:

@@ -100,3 +100,138 @@ def test_followers_that_wait_for_a_last_command() -> None:
         """,
         *RULES,
     )
+
+
+def test_leader_that_leaves_out_what_it_cannot_read() -> None:
+    """Nobody has heard of the line: the leader goes on to the next one, or to the last command."""
+    assert agree(
+        """
+        import json
+
+        import torch.distributed as dist
+
+        def send(command):
+            dist.broadcast_object_list([command], src=0)
+
+        def receive():
+            box = [None]
+            dist.broadcast_object_list(box, src=0)
+            return box[0]
+
+        def follow(x):
+            while True:
+                command = receive()
+                if command is None:
+                    return
+                dist.all_reduce(x)
+
+        def good(lines, x):
+            if dist.get_rank() == 0:
+                for line in lines:
+                    try:
+                        request = json.loads(line)
+                    except ValueError:
+                        continue
+                    send(request)
+                    dist.all_reduce(x)
+                send(None)
+            else:
+                follow(x)
+
+        def good_break(lines, x):
+            if dist.get_rank() == 0:
+                for line in lines:
+                    try:
+                        request = json.loads(line)
+                    except ValueError:
+                        print("bad")
+                        break
+                    send(request)
+                    dist.all_reduce(x)
+                send(None)
+            else:
+                follow(x)
+
+        def read(path):
+            for line in open(path):
+                try:
+                    yield json.loads(line)
+                except json.JSONDecodeError:
+                    continue
+
+        def good_gen(path, x):
+            if dist.get_rank() == 0:
+                for request in read(path):
+                    send(request)
+                    dist.all_reduce(x)
+                send(None)
+            else:
+                follow(x)
+        """,
+        *RULES,
+    )
+
+
+def test_leader_that_leaves_its_followers_waiting() -> None:
+    """It returns without a last command, breaks off what it has announced, or its followers count for themselves."""
+    assert agree(
+        """
+        import json
+
+        import torch.distributed as dist
+
+        def send(command):
+            dist.broadcast_object_list([command], src=0)
+
+        def receive():
+            box = [None]
+            dist.broadcast_object_list(box, src=0)
+            return box[0]
+
+        def follow(x):
+            while True:
+                command = receive()
+                if command is None:
+                    return
+                dist.all_reduce(x)
+
+        def bad_return(lines, x):
+            if dist.get_rank() == 0:
+                for line in lines:
+                    try:
+                        request = json.loads(line)
+                    except ValueError:
+                        return  # SPG102
+                    send(request)
+                    dist.all_reduce(x)
+                send(None)
+            else:
+                follow(x)
+
+        def bad_after_told(lines, x):
+            if dist.get_rank() == 0:
+                for line in lines:
+                    send(line)
+                    try:
+                        request = json.loads(line)
+                    except ValueError:
+                        continue  # SPG102
+                    dist.all_reduce(x)
+                send(None)
+            else:
+                follow(x)
+
+        def bad_plain(lines, x):
+            if dist.get_rank() == 0:
+                for line in lines:
+                    try:
+                        request = json.loads(line)
+                    except ValueError:
+                        continue  # SPG102
+                    dist.all_reduce(x)
+            else:
+                for line in lines:
+                    dist.all_reduce(x)
+        """,
+        *RULES,
+    )
