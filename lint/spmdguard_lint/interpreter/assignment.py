@@ -146,7 +146,7 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Value) -> None:
 
 
 def _part(frame: Frame, value: Value, position: int, target: ast.AST) -> Value:
-    if value.tag == "ite" and (value.size < 20 or all(arm.tag == "tuple" for arm in value.data[1:])):
+    if value.tag == "ite":
         condition, then, orelse = value.data
         return choice(condition, _part(frame, then, position, target), _part(frame, orelse, position, target))
     if value.tag == "tuple" and position < len(value.data):

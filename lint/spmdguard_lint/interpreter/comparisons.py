@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values.evaluate import UNKNOWN, Valuation, rank_dependent
+from ..values.evaluate import UNKNOWN, Valuation
 from ..values.evaluate import evaluate as concrete
 from ..values.value import (
     FALSE,
@@ -16,9 +16,11 @@ from ..values.value import (
     expression,
     is_const,
     negate,
+    operator_of,
     retaint,
     union,
 )
+from .restored import LOADS
 
 _BY_RANK = frozenset({"rank", "group-rank"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank"})
@@ -61,18 +63,10 @@ def _world_test(operator: str, left: Value, right: Value) -> Value | None:
     return None
 
 
-def _operator(value: Value) -> str:
-    """By which operation a value was computed, also where it has become too large to keep; "" for other values."""
-    if value.tag == "expr":
-        return str(value.data[0])
-    label = value.data[0] if value.tag == "sym" else None
-    return str(label[1]) if isinstance(label, tuple) and label[:1] == ("computed",) else ""
-
-
 def is_number(value: Value) -> bool:
     """Whether a value can only be a number: computed, or an index that a ``range`` or ``enumerate`` gave."""
     counted = value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("index",)
-    return counted or _operator(value) in _ARITHMETIC
+    return counted or operator_of(value) in _ARITHMETIC
 
 
 def hashes_alike(value: Value) -> bool:
@@ -112,7 +106,7 @@ def compare(operator: str, left: Value, right: Value) -> Value:
         return FALSE if operator == "is" else TRUE
     result = _of_choices(operator, left, right) or fold(expression(operator, (left, right)))
     if result.taint and _asks_for_structure(operator, left, right):
-        computed = right.key == NONE.key and _operator(left) != ""
+        computed = right.key == NONE.key and operator_of(left) != ""
         kept = existence(result.taint)
         return retaint(result, frozenset(t for t in kept if t.kind not in _BY_RANK) if computed else kept)
     return result
@@ -170,9 +164,23 @@ def fold(value: Value) -> Value:
     return constant(result)
 
 
+def _asks_rank(value: Value) -> bool:
+    """Whether the rank stands in a value otherwise than in the name of a file that was read."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if part.tag in _RANKS:
+            return True
+        if part.tag == "expr" and part.data[0] not in LOADS:
+            stack.extend(part.data[1])
+        elif part.tag in ("ite", "tuple", "each"):
+            stack.extend(part.data)
+    return False
+
+
 def strengthen(value: Value) -> Value:
     """A bare name ``rank`` used the way a process rank is used: take it for one."""
-    if any(t.kind == "rank" and t.certainty == "possible" for t in value.taint) and rank_dependent(value):
+    if any(t.kind == "rank" and t.certainty == "possible" for t in value.taint) and _asks_rank(value):
         taint = frozenset(
             t._replace(certainty="likely") if t.kind == "rank" and t.certainty == "possible" else t
             for t in value.taint

@@ -9,26 +9,43 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.torch_core import LOADER, SAMPLER
 from ..source.walking import walk
-from ..values.value import NO_TAINT, Taints, Value, union
+from ..values.value import NO_TAINT, NONE, Taints, Value, union
 from .frame import Frame
 
 _COUNTS = frozenset({"rank", "group-rank", "random", "filesystem", "time"})
 _MADE_OF = frozenset(
     {"Subset", "TensorDataset", "ConcatDataset", "ChainDataset", "SubsetRandomSampler", "BatchSampler"}
 )
+_OBJECTS = ("obj", "extobj")
 _LIBRARY = "torch.utils.data."
 MAX_LOOPS = 8
 
 
 def loader_trip(frame: Frame, args: list[Value], kwargs: dict[str, Value]) -> Taints:
     """Why a ``DataLoader`` made with these arguments may have another number of batches on each rank."""
-    for name in ("batch_sampler", "sampler"):
-        given = kwargs.get(name)
-        if given is not None and given.tag in ("obj", "extobj"):
-            return size_taint(frame, given)
-    dataset = args[0] if args else kwargs.get("dataset")
-    return NO_TAINT if dataset is None else size_taint(frame, dataset)
+    batches = kwargs.get("batch_sampler")
+    if batches is not None and batches.tag in _OBJECTS:
+        return size_taint(frame, batches)
+    size = args[1] if len(args) > 1 else kwargs.get("batch_size", NONE)
+    by_size = frozenset(t for t in size.taint if t.kind in _COUNTS)
+    source = kwargs.get("sampler")
+    if source is None or source.tag not in _OBJECTS:
+        source = args[0] if args else kwargs.get("dataset", NONE)
+    return union(by_size, size_taint(frame, source))
+
+
+def length_taint(value: Value) -> Taints | None:
+    """Why a loader or sampler of the library is of another length; None of other values.
+
+    Which items a rank draws makes the loader another one, and not another number of batches.
+    """
+    if value.tag != "extobj" or value.data[0] not in (LOADER, SAMPLER):
+        return None
+    if value.data[0] == LOADER:
+        return value.trip or NO_TAINT
+    return frozenset(t for t in value.taint if t.kind in _COUNTS)
 
 
 def made_of(qualname: str) -> bool:

@@ -69,6 +69,8 @@ def varying_value(
     taint = frozenset({Taint(kind, real, text, fact.certainty)})
     if fact.event == "synced-forward":
         taint = taint | {Taint("synced", real, text)}
+    if fact.event == "sampler":  # who draws, and among how many: that decides which items come, not how many
+        args = args[:1]
     taint = union(taint, *(a.taint for a in args))
     if fact.returns:
         return Value("extobj", (fact.returns, (name, place), None), taint, None, ("extobj", name, place))

@@ -16,6 +16,7 @@ from ..values.shares import is_even_share
 from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
 from .containers import data_of, element_of
 from .contents import asked, is_container, with_length
+from .datasets import length_taint
 from .expressions import text_of
 from .frame import Frame
 from .kinds import DRAWN
@@ -213,6 +214,9 @@ def length_of(frame: Frame, value: Value) -> Value:
         return retaint(result, union(value.data[0].taint, *parts))
     if value.trip is not None:
         return retaint(result, value.trip)
+    of_library = length_taint(value)
+    if of_library is not None:
+        return retaint(result, of_library)
     if value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][0] in DRAWN:
         return retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
     return result

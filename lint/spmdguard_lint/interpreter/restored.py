@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..values.value import Value, doubted, is_const, retaint
+from ..values.value import Value, doubted, is_const, operator_of, retaint
 from .lengths import trip_taint
 
-_LOADS = frozenset({"call:torch.load", "call:torch.serialization.load"})
+LOADS = frozenset({"call:torch.load", "call:torch.serialization.load"})
 _LOOK_UP = frozenset({"getitem", "call:get"})
 
 
@@ -23,4 +23,4 @@ def restored(item: Value, receiver: Value, index: Value) -> Value:
 def _is_loaded(value: Value) -> bool:
     while value.tag == "expr" and value.data[0] in _LOOK_UP:
         value = value.data[1][0]
-    return value.tag == "expr" and value.data[0] in _LOADS
+    return operator_of(value) in LOADS

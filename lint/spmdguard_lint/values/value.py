@@ -198,10 +198,19 @@ def expression(operator: str, args: Iterable[Value], *, extra: Taints = NO_TAINT
         )
         size = 1 + sum(a.size for a in operands)
     if size > MAX_SIZE:
-        return symbol(("computed", operator, intern(key)), taint)
+        return symbol((_COMPUTED, operator, intern(key)), taint)
     return Value("expr", (operator, operands), taint, None, key, size)
 
 
+def operator_of(value: Value) -> str:
+    """What an expression does, also where its operands were too many to be kept; "" of other values."""
+    if value.tag == "expr":
+        return str(value.data[0])
+    label = value.data[0] if value.tag == "sym" else None
+    return str(label[1]) if isinstance(label, tuple) and label[:1] == (_COMPUTED,) else ""
+
+
+_COMPUTED = "computed"
 _LOGIC = frozenset({"and", "or", "not"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "neg"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
@@ -309,10 +318,33 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
     key: Hashable = ("ite", condition.key, then.key, orelse.key)
     if size > MAX_SIZE and condition.size > 1:
         return choice(Value("sym", (condition.key,), condition.taint), then, orelse)
+    width = _width(then) if size > MAX_SIZE else None
+    if width is not None and width == _width(orelse):
+        items = tuple(choice(condition, item_of(then, i), item_of(orelse, i)) for i in range(width))
+        return Value("tuple", items, taint, trip, key, 1 + sum(item.size for item in items))
     if size > MAX_SIZE:
         # as of the choice itself, nothing is known of its length: its reasons are none to have another number of items
         return symbol(("either", intern(key)), taint, NO_TAINT if trip is None else trip)
     return Value("ite", (condition, then, orelse), taint, trip, key, size)
+
+
+def _width(value: Value) -> int | None:
+    """How many items a tuple has, or every one of those that a value may be; None where it may be anything else."""
+    if value.tag == "tuple":
+        return len(value.data)
+    if value.tag != "ite":
+        return None
+    width = _width(value.data[1])
+    return width if width == _width(value.data[2]) else None
+
+
+def item_of(value: Value, position: int) -> Value:
+    """The item of a tuple, or of whichever of several it is."""
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        return choice(condition, item_of(then, position), item_of(orelse, position))
+    item: Value = value.data[position]
+    return item
 
 
 def join_trip(first: Taints | None, second: Taints | None) -> Taints | None:
