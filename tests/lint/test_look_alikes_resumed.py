@@ -154,3 +154,55 @@ def test_as_many_batches_for_each_rank() -> None:
         """,
         *RULES,
     )
+
+
+def test_checkpoint_that_is_read_in_several_attempts() -> None:
+    """What was loaded in some round, behind a vote, is a checkpoint; what a rank makes up that cannot read is not."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def all_ok(ok):
+            flag = torch.tensor([1 if ok else 0])
+            dist.all_reduce(flag, op=dist.ReduceOp.MIN)
+            return flag.item() == 1
+
+        def read(path):
+            result = None
+            for attempt in range(5):
+                if result is None:
+                    try:
+                        result = torch.load(path, map_location="cpu")
+                    except (OSError, EOFError, RuntimeError) as error:
+                        print(error)
+                if all_ok(result is not None):
+                    return result
+            raise RuntimeError("some rank cannot read its file")
+
+        def run(root, x, epochs):
+            blob = read(f"{root}/rank{dist.get_rank()}.pt")
+            for epoch in range(blob.get("epoch", 0), epochs):
+                dist.all_reduce(x)
+
+        def begun_anew(root, x, epochs):
+            path = f"{root}/rank{dist.get_rank()}.pt"
+            try:
+                blob = torch.load(path, map_location="cpu")
+            except OSError:
+                blob = {"epoch": 0}
+            for epoch in range(blob["epoch"], epochs):
+                dist.all_reduce(x)  # SPG401
+
+        def begun_at_zero(root, x, epochs):
+            path = f"{root}/rank{dist.get_rank()}.pt"
+            begin = 0
+            try:
+                begin = torch.load(path, map_location="cpu")["epoch"]
+            except OSError:
+                pass
+            for epoch in range(begin, epochs):
+                dist.all_reduce(x)  # SPG401
+        """,
+        *RULES,
+    )

@@ -18,6 +18,7 @@ from ..values.value import (
     alternatives,
     choice,
     join_trip,
+    one_of_made,
     retaint,
     symbol,
     union,
@@ -190,7 +191,7 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
             either = one_of(a, b, (label, name))
             if either is not None:
                 return retaint(either, taint, trip)
-        return symbol((label, name), taint, trip)
+        return symbol(one_of_made(a, b, (label, name)), taint, trip)
 
     variables = dict(entry.variables)
     for name, value in back.variables.items():

@@ -67,6 +67,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.divergence import variance
+from ..traces.doubts import obeys
 from ..traces.joined import is_joined
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try, every_node
 from .registry import rule
@@ -79,6 +80,7 @@ from .support_trees import Step, finding_at, parts, shown, steps, waits
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..traces.divergence import Divergence
+    from ..values.value import Place
 
 RULE = rule(
     code="SPG206",
@@ -101,13 +103,17 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         yield _in_handler(divergence)
     for root, hook in failure_roots(analysis):
         yield from _in_hook(root.tree, hook)
+    led: set[Place] | None = None
     for root in analysis.roots:
         if not root.contents.ops:
             continue
         for step in root.steps:
             if isinstance(step.node, Try) and step.node.final:
-                reading = _in_finally if step.node.form == "try" else _in_exit
-                yield from reading(step, step.node)
+                if step.node.form != "try":
+                    yield from _in_exit(step, step.node)
+                    continue
+                led = _led(analysis) if led is None else led
+                yield from _in_finally(step, step.node, led)
 
 
 def _in_hook(tree: Tree, hook: str) -> Iterator[Finding]:
@@ -134,7 +140,20 @@ def _in_handler(divergence: Divergence) -> Finding:
     return finding if met is None else dataclasses.replace(finding, site=site(met.place))
 
 
-def _in_finally(step: Step, node: Try) -> Iterator[Finding]:
+def _led(analysis: Analysis) -> set[Place]:
+    """The try statements of a rank that leads: the others do what they are told, until they are told to stop."""
+    found: set[Place] = set()
+    for root in analysis.roots:
+        for node in every_node(root.tree) if root.contents.ops else ():
+            if not isinstance(node, Branch) or not _by_rank(node):
+                continue
+            for leader, follower in ((node.then, node.orelse), (node.orelse, node.then)):
+                if obeys(follower, leader):
+                    found.update(inner.place for inner in every_node(leader) if isinstance(inner, Try))
+    return found
+
+
+def _in_finally(step: Step, node: Try, led: set[Place]) -> Iterator[Finding]:
     """The first operation of a finally block that a failed rank runs while others are in the body."""
     for inner in steps(node.final):
         op = inner.node
@@ -144,6 +163,8 @@ def _in_finally(step: Step, node: Try) -> Iterator[Finding]:
         failing = failure_before_operation(node.body, certain=teardown)
         if failing is not None:
             fault, awaited = failing
+            if op.name == awaited.name and node.place in led:
+                return  # the next that the others hear is that they are to stop
             message = (
                 f"`{op.text}` in `finally` also runs on a rank where `{getattr(fault, 'text', '')}` fails, "
                 f"while the others wait in `{awaited.text}`"

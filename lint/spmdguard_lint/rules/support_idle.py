@@ -1,8 +1,8 @@
 """Whether an arm of a test is taken only where nothing is under way.
 
 Terminology: a *handle* is the name under which the result of an asynchronous call is kept (the last one of
-``self.pending``), that of a container it is put into, or what one of the arms waits for. A test says that its operation
-is *idle* where the handle is None or empty, or where its ``done()`` holds.
+``self.pending``), that of a container it is put into, of a function that asks for it, or what one of the arms waits
+for. A test says that its operation is *idle* where the handle is None or empty, or where its ``done()`` holds.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from ..traces.nodes import Branch, Event, Fallible, every_node
+from ..traces.nodes import Branch, Event, Fallible, Node, every_node
 from ..values.value import Place
 
 if TYPE_CHECKING:
@@ -33,7 +33,17 @@ def handles_of(analysis: Analysis, place: Place) -> frozenset[str]:
         for owner, value in _held(module.tree)
         if any(part is begun or _last_name(part) in names for part in ast.walk(value))
     }
-    return frozenset(names - {""})
+    handles = frozenset(names - {""})
+    return handles.union(_askers(module.tree, handles))
+
+
+def _askers(tree: ast.AST, handles: frozenset[str]) -> Iterator[str]:
+    """Functions and properties that only say whether something is under way."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and isinstance(node.body[-1], ast.Return):
+            asked = node.body[-1].value
+            if asked is not None and len(node.body) <= 2 and _idle(asked, False, handles):
+                yield node.name
 
 
 def _is_at(node: ast.AST, place: Place) -> bool:
@@ -58,21 +68,22 @@ def says_idle(node: Branch, holds: bool, handles: frozenset[str]) -> bool:
     with contextlib.suppress(SyntaxError):
         test = ast.parse(node.text, mode="eval").body
         arms = [inner for arm in node.subtrees() for inner in every_node(arm)]
-        waited = {
-            inner.text.rpartition(".")[0].rpartition(".")[2]
-            for inner in arms
-            if isinstance(inner, Fallible) or (isinstance(inner, Event) and inner.name == "wait")
-        }
-        if _is_method_call(test) and node.form == "ternary":  # of whichever object it is; None has none
-            return not (node.then if holds else node.orelse)
+        waited = {inner.text.rpartition(".")[0].rpartition(".")[2] for inner in arms if _waits(inner)} - {""}
+        if node.form == "ternary":  # a method of whichever object it is; None has none
+            method = test.func if isinstance(test, ast.Call) else None
+            asked = isinstance(method, ast.Attribute) and _last_name(method.value) in handles | waited
+            return asked and not (node.then if holds else node.orelse)
         if node.form == "while":  # the condition of the branch says that the loop ends
             return _idle(test, not holds, handles)
-        return _idle(test, holds, handles | (waited - {""}))
+        return _idle(test, holds, handles | waited)
     return False
 
 
-def _is_method_call(test: ast.expr) -> bool:
-    return isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr != "done"
+def _waits(node: Node) -> TypeGuard[Event | Fallible]:
+    """Whether a node is a wait for the result of something."""
+    if isinstance(node, Event):
+        return node.name == "wait"
+    return isinstance(node, Fallible) and any(word in node.text for word in (".result(", ".wait(", ".join("))
 
 
 def _idle(test: ast.expr, holds: bool, handles: frozenset[str]) -> bool:
@@ -91,6 +102,8 @@ def _idle(test: ast.expr, holds: bool, handles: frozenset[str]) -> bool:
         return False
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "done":
         return holds and _last_name(test.func.value) in handles
+    if isinstance(test, ast.Call) and not test.args and _last_name(test.func) in handles:
+        return not holds
     if isinstance(test, ast.Call) and len(test.args) == 1 and _last_name(test.func) in ("len", "bool"):
         return _idle(test.args[0], holds, handles)
     return not holds and _last_name(test) in handles

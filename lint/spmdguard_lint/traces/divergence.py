@@ -16,7 +16,7 @@ from dataclasses import replace
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint, doubted
 from .columns import NEXT_ROUND, lines
-from .doubts import doubtful, of_another_group, raises_behind, surer_of_groups
+from .doubts import doubtful, leads, of_another_group, raises_behind, surer_of_groups
 from .handlers import try_divergences
 from .joined import is_joined
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
@@ -156,7 +156,7 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
             yield _branch_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Loop):
         condition = node.count
-        if _ends_by_conditions(node, quiet):
+        if _ends_by_conditions(node, quiet) or leads(candidate):
             return
         if (
             condition is None

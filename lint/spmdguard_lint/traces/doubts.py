@@ -81,6 +81,17 @@ def _takes_one(condition: Value, holds: bool) -> bool:
     return True
 
 
+def leads(candidate: Candidate) -> bool:
+    """Whether a statement stands in the arm of a leader: as many rounds as it makes, so many the others are told of."""
+    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
+        for node in outer:
+            if isinstance(node, Branch) and (inner is node.then or inner is node.orelse):
+                other = node.orelse if inner is node.then else node.then
+                if rank_dependent(node.condition) and obeys(other, inner):
+                    return True
+    return False
+
+
 def follows_orders(node: Branch) -> bool:
     """Whether one arm goes round until it is told to stop, and the other ends with the call that tells it.
 

@@ -211,6 +211,7 @@ def operator_of(value: Value) -> str:
 
 
 _COMPUTED = "computed"
+_MADE = "made-by"
 _LOGIC = frozenset({"and", "or", "not"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "neg"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
@@ -324,8 +325,32 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
         return Value("tuple", items, taint, trip, key, 1 + sum(item.size for item in items))
     if size > MAX_SIZE:
         # as of the choice itself, nothing is known of its length: its reasons are none to have another number of items
-        return symbol(("either", intern(key)), taint, NO_TAINT if trip is None else trip)
+        label = one_of_made(then, orelse, ("either", intern(key)))
+        return symbol(label, taint, NO_TAINT if trip is None else trip)
     return Value("ite", (condition, then, orelse), taint, trip, key, size)
+
+
+def made_by(value: Value) -> str | None:
+    """The call that has made a value, or each of those that it may be but for None; "" where there is no such call."""
+    if value.tag == "ite":
+        return _common(made_by(value.data[1]), made_by(value.data[2]))
+    if value.key == NONE.key:
+        return None
+    label = value.data[0] if value.tag == "sym" else None
+    if isinstance(label, tuple) and label[:1] == (_MADE,):
+        return str(label[1])
+    operator = operator_of(value)
+    return operator if operator.startswith("call:") else ""
+
+
+def _common(first: str | None, second: str | None) -> str | None:
+    return first if second is None or first == second else second if first is None else ""
+
+
+def one_of_made(first: Value, second: Value, label: Hashable) -> Hashable:
+    """The label of a symbol for one of two values: it tells by which call each of them was made."""
+    maker = _common(made_by(first), made_by(second))
+    return (_MADE, maker, label) if maker else label
 
 
 def _width(value: Value) -> int | None:

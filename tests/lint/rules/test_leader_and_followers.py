@@ -235,3 +235,127 @@ def test_leader_that_leaves_its_followers_waiting() -> None:
         """,
         *RULES,
     )
+
+
+def test_leader_that_has_the_last_word_in_any_case() -> None:
+    """Its `finally` tells the followers to stop, where they wait for the next command; peers wait for one another."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def tell(command):
+            dist.broadcast_object_list([command], src=0)
+
+        def follow(x):
+            while True:
+                box = [None]
+                dist.broadcast_object_list(box, src=0)
+                if box[0] is None:
+                    return
+                dist.all_reduce(x)
+
+        def lead(requests, x):
+            try:
+                for request in requests:
+                    tell(request.get("command"))
+                    dist.all_reduce(x)
+            finally:
+                tell(None)
+
+        def serve(requests, x):
+            if dist.get_rank() == 0:
+                lead(requests, x)
+            else:
+                follow(x)
+
+        def peers(requests, x):
+            try:
+                for request in requests:
+                    tell(request.get("command"))
+                    dist.all_reduce(x)
+            finally:
+                tell(None)  # SPG206
+
+        def lead_badly(requests, x):
+            try:
+                for request in requests:
+                    command = request.get("command")
+                    dist.all_reduce(x)
+                    tell(command)
+            finally:
+                tell(None)  # SPG206
+
+        def unlucky(requests, x):
+            if dist.get_rank() == 0:
+                lead_badly(requests, x)
+            else:
+                follow(x)
+        """,
+        "SPG206",
+    )
+
+
+def test_leader_that_leads_until_its_own_clock_or_queue_says_so() -> None:
+    """The rounds are announced; where both sides look at their own clock, none is."""
+    assert agree(
+        """
+        import queue
+        import threading
+        import time
+
+        import torch
+        import torch.distributed as dist
+
+        def announce(code):
+            word = torch.tensor([code])
+            dist.broadcast(word, 0)
+            return int(word)
+
+        def head(x, jobs, closing):
+            while not closing.is_set():
+                try:
+                    job = jobs.get(timeout=1.0)
+                except queue.Empty:
+                    announce(0)
+                    continue
+                announce(1)
+                dist.all_reduce(x)
+            announce(2)
+
+        def follower(x):
+            while True:
+                code = announce(0)
+                if code == 2:
+                    break
+                if code == 1:
+                    dist.all_reduce(x)
+
+        def serve(x):
+            if dist.get_rank() == 0:
+                head(x, queue.Queue(), threading.Event())
+            else:
+                follower(x)
+
+        def timed(x, limit):
+            deadline = time.time() + limit
+            if dist.get_rank() == 0:
+                while time.time() < deadline:
+                    announce(1)
+                    dist.all_reduce(x)
+                announce(2)
+            else:
+                follower(x)
+
+        def peers(x, limit):
+            deadline = time.time() + limit
+            if dist.get_rank() == 0:
+                while time.time() < deadline:
+                    dist.all_reduce(x)  # SPG302
+            else:
+                while time.time() < deadline:
+                    dist.all_reduce(x)  # SPG302
+        """,
+        *RULES,
+        "SPG302",
+        "SPG308",
+    )

@@ -407,3 +407,65 @@ def test_several_saves_under_way() -> None:
         """,
         "SPG501",
     )
+
+
+def test_saves_asked_for_by_a_property() -> None:
+    """A property or a function that says whether a save is under way; one that says something else."""
+    assert agree(
+        """
+        import shutil
+
+        import torch.distributed as dist
+        import torch.distributed.checkpoint as dcp
+
+        class Keeper:
+            def __init__(self):
+                self.future = None
+                self.left = 3
+
+            @property
+            def busy(self):
+                return self.future is not None
+
+            def full(self):
+                return self.left < 1
+
+            def drain(self):
+                if not self.busy:
+                    return
+                self.future.result()
+                self.future = None
+
+            def save(self, state, folder, old):
+                self.drain()
+                if dist.get_rank() == 0:
+                    shutil.rmtree(old)
+                self.future = dcp.async_save(state, checkpoint_id=folder)
+
+        def run(state, n):
+            dist.barrier()
+            keeper = Keeper()
+            for i in range(n):
+                keeper.save(state, f"s{i}", f"s{i - 2}")
+
+        class Wasteful(Keeper):
+            def drain(self):
+                if not self.full():
+                    return
+                self.future.result()
+                self.future = None
+
+            def save(self, state, folder, old):
+                self.drain()
+                if dist.get_rank() == 0:
+                    shutil.rmtree(old)  # SPG501
+                self.future = dcp.async_save(state, checkpoint_id=folder)
+
+        def waste(state, n):
+            dist.barrier()
+            keeper = Wasteful()
+            for i in range(n):
+                keeper.save(state, f"s{i}", f"s{i - 2}")
+        """,
+        "SPG501",
+    )
