@@ -349,11 +349,11 @@ def test_leader_that_leads_until_its_own_clock_or_queue_says_so() -> None:
         def peers(x, limit):
             deadline = time.time() + limit
             if dist.get_rank() == 0:
-                while time.time() < deadline:
-                    dist.all_reduce(x)  # SPG302
+                while time.time() < deadline:  # SPG302
+                    dist.all_reduce(x)
             else:
-                while time.time() < deadline:
-                    dist.all_reduce(x)  # SPG302
+                while time.time() < deadline:  # SPG302
+                    dist.all_reduce(x)
         """,
         *RULES,
         "SPG302",
