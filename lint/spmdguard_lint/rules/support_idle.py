@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
+from ..source.walking import walk
 from ..traces.nodes import Branch, Event, Fallible, Node, every_node
 from ..values.value import Place
 
@@ -26,12 +27,12 @@ def handles_of(analysis: Analysis, place: Place) -> frozenset[str]:
     module = analysis.project.by_filename.get(place.filename)
     if module is None:
         return frozenset()
-    begun = next((node for node in ast.walk(module.tree) if _is_at(node, place)), None)
+    begun = next((node for node in walk(module.tree) if _is_at(node, place)), None)
     names = {name for name, value in _held(module.tree) if value is begun}
     names |= {
         owner
         for owner, value in _held(module.tree)
-        if any(part is begun or _last_name(part) in names for part in ast.walk(value))
+        if any(part is begun or _last_name(part) in names for part in walk(value))
     }
     handles = frozenset(names - {""})
     return handles.union(_askers(module.tree, handles))
@@ -39,7 +40,7 @@ def handles_of(analysis: Analysis, place: Place) -> frozenset[str]:
 
 def _askers(tree: ast.AST, handles: frozenset[str]) -> Iterator[str]:
     """Functions and properties that only say whether something is under way."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef) and isinstance(node.body[-1], ast.Return):
             asked = node.body[-1].value
             if asked is not None and len(node.body) <= 2 and _idle(asked, False, handles):
@@ -52,7 +53,7 @@ def _is_at(node: ast.AST, place: Place) -> bool:
 
 def _held(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """What is kept under a name, or put into a container of that name."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Assign):
             yield from ((_last_name(target), node.value) for target in node.targets)
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:

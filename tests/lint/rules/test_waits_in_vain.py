@@ -116,8 +116,8 @@ def test_waits_after_which_ranks_part() -> None:
                     seen = True
                     break
                 time.sleep(1)
-            if seen:
-                dist.barrier()  # SPG302
+            if seen:  # SPG302
+                dist.barrier()
 
         def bad_step(x, limit):
             begun = time.time()
@@ -271,8 +271,8 @@ def test_waits_for_files_that_part_ranks() -> None:
                 if os.path.exists(path):
                     dist.barrier()  # SPG304
                     return
-                if time.time() - begun > limit:
-                    return  # SPG302
+                if time.time() - begun > limit:  # SPG302
+                    return
                 time.sleep(1)
         """,
         *RULES,
