@@ -5,7 +5,16 @@ from spmdguard_lint.source.reading import decode_source
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"a", b"a\n", b"a\r\nb\rc\n\nd", "\ufeffé = 1\n\n# ü".encode(), b"\n\n\n"]
+    "content",
+    [
+        b"",
+        b"a",
+        b"a\n",
+        b"a\r\nb\rc\n\nd",
+        "\ufeffé = 1\n\n# ü".encode(),
+        b"\n\n\n",
+        b"# coding: latin-1\n\xe9 = 1\n",
+    ],
 )
 def test_rows_are_those_of_the_lines(content: bytes) -> None:
     """Every range of rows, also one that goes on beyond the end, is what the lines joined again are."""
