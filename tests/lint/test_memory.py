@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 import spmdguard_lint
-from spmdguard_lint.values.value import Value, constant, symbol
+from spmdguard_lint.values.value import Value, constant, external, symbol
 
 from tests.lint.generated.compare import spmdguard_linter
 from tests.lint.generated.programs import from_seed
@@ -41,8 +41,8 @@ def test_constants_keep_their_keys() -> None:
     """A value made in a later run equals the same one that a module made when it was imported."""
     spmdguard_linter(from_seed(3, 0, full=True))
     made = {value.key: value for value in _values()}
-    assert {value.tag for value in made.values()} == {"const", "sym"}
-    make = {"const": constant, "sym": symbol}
+    assert {value.tag for value in made.values()} == {"const", "ext", "sym"}
+    make = {"const": constant, "ext": external, "sym": symbol}
     assert {key: make[value.tag](*value.data).key for key, value in made.items()} == {
         key: key for key in made
     }
