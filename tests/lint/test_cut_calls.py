@@ -81,3 +81,44 @@ def test_a_name_that_tells_of_the_rank() -> None:
         """,
         "SPG101",
     )
+
+
+POLLED = f"""
+import os
+import time
+import torch.distributed as dist
+
+def meet(x, total=0):
+{SPENT}
+    dist.barrier()
+    return total
+
+def prepare(folder, make):
+    ready = folder + "/ready"
+    BEFORE
+    if dist.get_rank() == 0:
+        make(folder)
+        open(ready, "w").close()
+    else:
+        while not os.path.exists(ready):
+            time.sleep(1)
+    MEETING
+    if dist.get_rank() == 0:
+        os.remove(ready)
+    dist.barrier()
+"""
+
+
+def test_a_barrier_behind_a_call_that_was_read_orders_looks_for_a_file() -> None:
+    """The call leads to the barrier, and without it the file is taken away too early."""
+    polled = POLLED.replace("BEFORE", "pass")
+    assert reported(polled.replace("MEETING", "meet(1)"), "SPG503") == []
+    without = polled.replace("MEETING", "pass")
+    assert reported(without, "SPG503") == [(without[: without.index("os.remove")].count("\n") + 1, "SPG503")]
+
+
+@pytest.mark.usefixtures("spent")
+def test_a_call_that_was_cut_may_be_the_barrier() -> None:
+    """Where a function was not read to its end, nothing is said of files that are taken away too early."""
+    polled = POLLED.replace("BEFORE", "meet(1), meet(2), meet(3)")
+    assert reported(polled.replace("MEETING", "meet(4)"), "SPG503") == []
