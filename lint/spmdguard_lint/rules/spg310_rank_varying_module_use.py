@@ -109,6 +109,9 @@ HELP = "let the submodule run on every rank, on an empty input or with a zero fa
 _CALLED = re.compile(r"(?<![\w.])(?!self\.)[A-Za-z_][\w.]*(?=\()")
 _INFERRING = re.compile(r"infer|predict|generat|decod|sampl|eval|test|post|no_grad")
 _SEEDED = re.compile(r"\b(\w+)(?:\s*=\s*(?:\w+\.)*Generator\([^\n]*\))?\.manual_seed\([^\n]*rank")
+_MODULE_CLASS = re.compile(
+    r"\.[A-Z]\w*(?:Tower|Encoder|Decoder|Head|Layer|Block|Model|Net|Projector|MLP|Adapter|Experts?)$"
+)
 _BUILDERS = ("nn.", "torch.nn.")
 
 
@@ -202,7 +205,9 @@ def _builds_module(cls: ClassInfo, value: ast.expr) -> bool:
     symbol = cls.module.project.resolve(cls.module, dotted_name(value.func))
     if isinstance(symbol, ClassSymbol):
         return symbol.info.find_method("forward") is not None
-    return isinstance(symbol, ExternalSymbol) and symbol.qualname.startswith(_BUILDERS)
+    if not isinstance(symbol, ExternalSymbol):
+        return False
+    return symbol.qualname.startswith(_BUILDERS) or _MODULE_CLASS.search(symbol.qualname) is not None
 
 
 def _finds_unused(module: Module) -> bool:

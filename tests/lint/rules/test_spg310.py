@@ -445,3 +445,34 @@ def test_a_generator_of_the_module_alone() -> None:
             """,
             "SPG310",
         )
+
+
+def test_modules_of_another_package() -> None:
+    """A class of another package that is called as modules are; one that is called otherwise is no module."""
+    for name, mark in (("VisionTower", "  # SPG310"), ("ImageEncoder", "  # SPG310"), ("PixelReader", "")):
+        assert agree(
+            f"""
+            from torch import nn
+            from torch.distributed.fsdp import fully_shard
+            from elsewhere.parts import {name}
+
+            class Both(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.vision = {name}(8)
+                    self.head = nn.Linear(8, 8)
+
+                def forward(self, ids, pixels=None):
+                    x = ids
+                    if pixels is not None:
+                        x = x + self.vision(pixels){mark}
+                    return self.head(x)
+
+            def train(loader):
+                model = fully_shard(Both())
+                for batch in loader:
+                    pixels = batch["pixels"].cuda() if batch["pixels"] is not None else None
+                    model(batch["ids"], pixels)
+            """,
+            "SPG310",
+        )
