@@ -33,7 +33,8 @@ def taken_unseen(root: Root) -> Iterator[Unseen]:
 
     In a root that was not read to its end a call beyond it may be the barrier.
     """
-    if root.exceeded or root.truncated or "seen" not in root.contents.events or not root.contents.events & {"remove", "rename"}:
+    events = root.contents.events
+    if root.exceeded or root.truncated or "seen" not in events or not events & {"remove", "rename"}:
         return
     takers = [a for a in root.accesses if a.kind in ("remove", "rename") and 0 < len(a.ranks) < 4]
     asked = accesses(root.tree, ASKED) if takers else []
