@@ -104,8 +104,8 @@ def test_objects() -> None:
             callbacks = [Sync()]
             for sink in range(dist.get_rank()):
                 callbacks.append(Sync())
-            for callback in callbacks:
-                callback.on_step(rate)  # SPG401
+            for callback in callbacks:  # SPG401
+                callback.on_step(rate)
         """,
         *PARTING,
     )

@@ -234,3 +234,5 @@ UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "get_global_rank": (0, 0, varying("rank", certainty="likely")),
     "get_world_size": (0, 1, Fact(result="uniform", event="world-size", certainty="likely")),
 }
+
+BATCHES = frozenset({"batch", "samples", "examples"})  # how hooks of frameworks name what a loader gave

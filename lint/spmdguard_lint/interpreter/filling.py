@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
+from ..facts.conventions import BATCHES
 from ..values.value import NO_TAINT, Taints, Value, symbol, union
 from .contents import REST, is_container, structure, whole
 from .frame import Frame
-from .parameters import BATCHES
 from .queues import filled_in, filling_methods
 from .state import State
 

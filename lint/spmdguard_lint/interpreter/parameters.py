@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..facts import conventions
 from ..facts import lookup as facts
 from ..names.bindings import ImportBinding
 from ..names.dotted import called_name
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ..names.classes import ClassInfo
     from ..names.functions import FunctionInfo
     from ..names.modules import Module
-
-BATCHES = frozenset({"batch", "samples", "examples"})  # how hooks of frameworks name what a loader gave
 
 
 def bind_arguments(
@@ -101,7 +100,7 @@ def bind_symbolic(frame: Frame, function: FunctionInfo) -> None:
             continue
         hooked = hook[position] if hook is not None and position < len(hook) else ""
         position += 1
-        if hook is not None and not hooked and param.name in BATCHES:
+        if hook is not None and not hooked and param.name in conventions.BATCHES:
             hooked = "data"
         if hooked:
             variables[param.name] = hook_parameter(frame, function, param.name, hooked)
