@@ -22,7 +22,7 @@ from .joined import is_joined
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
 from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
-from .own_data import own_data
+from .own_data import Joined, own_data
 from .pointing import (
     anchor,
     call_name,
@@ -52,9 +52,10 @@ class _Finder(Watcher):
         self.candidates: dict[tuple[int, tuple[int, ...]], Candidate] = {}
         self.contexts: dict[Hashable, int] = {}
         self.read: dict[Hashable, dict[Hashable, bool]] = {}
+        self.joined: dict[int, Joined] = {}
 
     def branch(self, node: Branch, then: int, orelse: int, k: Continuation, reader: Reader) -> None:
-        taints = variance(node.condition.taint) or own_data(node, reader.enclosing, self.read)
+        taints = variance(node.condition.taint) or own_data(node, reader.enclosing, self.read, self.joined)
         if not taints or "join" in k.regions:
             return
         self._add("branch", node, then, orelse, k, reader, taints)

@@ -6,15 +6,16 @@ differs. Only what asks for contents counts; shapes, types and ``is None`` are a
 that ranks have joined before is another one, and one that a loop carries from round to round may have been joined at
 the end of the last round.
 
-Cost: one visit of the nodes that follow a condition, only where it reads contents, and its arms differ.
+Cost: one visit of the nodes of each block around such a condition, and for each condition a look for what it reads.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Iterator
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..values.value import Place, Taint, Value, alternatives, parts_of
 from .nodes import Op, Tree, every_node
@@ -108,6 +109,46 @@ _MAKING = frozenset(
 )
 
 
+class _Use(NamedTuple):
+    """A value that an operation joins: the position in its block, its number, whether a number was made a tensor."""
+
+    position: int
+    number: int
+    is_number: bool
+    place: Place
+    text: str
+
+
+class Joined:
+    """What the nodes of a block join, by the keys of the values, so that no block is searched for each branch."""
+
+    def __init__(self, nodes: Tree) -> None:
+        self.nodes = nodes  # kept, since blocks are known by their identity
+        self.position: dict[int, int] = {}
+        self.holder: dict[int, int] = {}
+        self._uses: dict[Hashable, list[_Use]] = {}
+        count = 0
+        for position, node in enumerate(nodes):
+            self.position.setdefault(id(node), position)
+            for tree in node.subtrees():
+                self.holder.setdefault(id(tree), position)
+            for op in every_node([node]):
+                for part, is_number, place, text in op.own if isinstance(op, Op) else ():
+                    self._uses.setdefault(part, []).append(_Use(position, count, is_number, place, text))
+                    count += 1
+
+    @property
+    def has_uses(self) -> bool:
+        """Whether anything that is a rank's own is joined here."""
+        return bool(self._uses)
+
+    def behind(self, key: Hashable, start: int, asked: bool) -> Iterator[_Use]:
+        """The first use of a value at ``start`` or behind, of a number only unless ``asked``."""
+        uses = self._uses.get(key, [])
+        first = bisect_left(uses, start, key=lambda use: use.position)
+        yield from islice((use for use in islice(uses, first, None) if asked or use.is_number), 1)
+
+
 def joined_parts(value: Value, *, number: bool = False) -> Iterator[tuple[Hashable, bool]]:
     """Keys of the values that are joined where ``value`` is, with whether each is a number made into a tensor."""
     if value.tag == "tuple":
@@ -125,19 +166,24 @@ def joined_parts(value: Value, *, number: bool = False) -> Iterator[tuple[Hashab
 
 
 def own_data(
-    node: Branch, around: list[tuple[Tree, Continuation]], known: dict[Hashable, dict[Hashable, bool]]
+    node: Branch,
+    around: list[tuple[Tree, Continuation]],
+    known: dict[Hashable, dict[Hashable, bool]],
+    joined: dict[int, Joined],
 ) -> tuple[Taint, ...]:
     """Why a condition that seems to be the same everywhere is not: it reads what its ranks go on to join."""
     key = node.condition.key
     if key not in known:
         known[key] = dict(_read(node.condition, False))
     read = known[key]
-    if not read or _is_alone(node.condition):
+    if not read or (around and not _joined(around[0][0], joined).has_uses) or _is_alone(node.condition):
         return ()
-    for op in _ahead(node, around):
-        for part, number, place, text in op.own:
-            if part in read and (read[part] or number):
-                return (Taint("data", place, text, "likely"),)
+    for nodes, start in _ahead(node, around, joined):
+        found = min(
+            (one for part, asked in read.items() for one in nodes.behind(part, start, asked)), default=None
+        )
+        if found is not None:
+            return (Taint("data", found.place, found.text, "likely"),)
     return ()
 
 
@@ -189,20 +235,24 @@ def _is_joined_before(value: Value) -> bool:
     return first in ("filled", "index") or isinstance(first, Place)
 
 
-def _ahead(node: Branch, around: list[tuple[Tree, Continuation]]) -> Iterator[Op]:
-    """The operations in the arms of a branch, and behind it in the blocks around."""
-    for arm in (node.then, node.orelse):
-        yield from _operations(arm)
-    nodes = around[-1][0] if around else []
-    if node not in nodes:
+def _ahead(
+    node: Branch, around: list[tuple[Tree, Continuation]], joined: dict[int, Joined]
+) -> Iterator[tuple[Joined, int]]:
+    """The blocks around a branch from the inside out, each with the position from which on its nodes count."""
+    blocks = [tree for tree, _ in reversed(around)]
+    block = _joined(blocks[0], joined) if blocks else None
+    if block is None or id(node) not in block.position:
+        yield Joined([node]), 0
         return
-    yield from _operations(nodes[nodes.index(node) + 1 :])
-    for (inner, _), (outer, _) in pairwise(reversed(around)):
-        position = next((i for i, one in enumerate(outer) if any(t is inner for t in one.subtrees())), None)
-        if position is None:
+    yield block, block.position[id(node)]
+    for inner, outer in pairwise(blocks):
+        block = _joined(outer, joined)
+        if id(inner) not in block.holder:
             return
-        yield from _operations(outer[position + 1 :])
+        yield block, block.holder[id(inner)] + 1
 
 
-def _operations(nodes: Tree) -> Iterator[Op]:
-    return (inner for inner in every_node(nodes) if isinstance(inner, Op) and inner.own)
+def _joined(tree: Tree, known: dict[int, Joined]) -> Joined:
+    if id(tree) not in known:
+        known[id(tree)] = Joined(tree)
+    return known[id(tree)]
