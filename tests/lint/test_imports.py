@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import spmdguard_lint
 
 ROOT = Path(spmdguard_lint.__file__).parent
@@ -33,6 +34,7 @@ def failing(names: list[str], package: str, path: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.once
 def test_every_module_can_be_imported_first():
     """Importing any one module of the linter, with none loaded before, works."""
     files = sorted(ROOT.rglob("*.py"))
