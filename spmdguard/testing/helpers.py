@@ -13,8 +13,7 @@ from spmdguard.testing.ranks import SimulatedRank, thread
 
 def _run_as_helper(me: SimulatedRank, run: Callable[[], None]) -> None:
     thread.rank, thread.is_helper = me, True
-    if me.processor is not None:
-        me.processor.unpin()
+    me.processor.unpin()
     with simulated_process(me.values):
         run()
 

@@ -15,6 +15,7 @@ from spmdguard.testing.faults import Fault, FaultPlan, describe_missed
 from spmdguard.testing.lines import watch_lines
 from spmdguard.testing.matching import Call, Combine, Group, Meeting, Route, Transfer
 from spmdguard.testing.mismatch import CollectiveMismatch, Kind
+from spmdguard.testing.processor import Processor
 from spmdguard.testing.ranks import RankKilled, SimulatedRank, refuse_other_threads, thread
 from spmdguard.testing.scheduler import MAX_IDLE_POLLS, Scheduler
 from spmdguard.testing.sites import Site
@@ -27,7 +28,8 @@ class Meetings:
     """Groups, open meetings and the first mismatch of one run."""
 
     def __init__(self, num_ranks: int, seed: int, faults: FaultPlan) -> None:
-        self.ranks = [SimulatedRank(number) for number in range(num_ranks)]
+        processor = Processor()
+        self.ranks = [SimulatedRank(number, processor) for number in range(num_ranks)]
         self.scheduler = Scheduler(self.ranks, seed, self._end_stuck)
         self.ended: list[SimulatedRank] = []
         self.groups: dict[Any, Group] = {}

@@ -50,7 +50,7 @@ def _current_processor() -> int:
 def _unpin_child() -> None:
     """A process forked by a rank computes beside the others."""
     me = thread.rank
-    if me is not None and me.processor is not None:
+    if me is not None:
         me.processor.unpin()
 
 

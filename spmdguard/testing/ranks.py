@@ -38,8 +38,9 @@ class Outcome:
 class SimulatedRank:
     """One rank of a world that is running."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, processor: Processor) -> None:
         self.number = number
+        self.processor = processor
         self.lock = threading.Lock()
         self.lock.acquire()
         self.state: State = "ready"
@@ -50,7 +51,6 @@ class SimulatedRank:
         self.values: dict[PerProcess[Any], Any] = {}
         self.counts: dict[str, int] = {}
         self.random_state: Any = None
-        self.processor: Processor | None = None
         self.torch_world: Any = None
         self.works: set[Any] = set()
         self.num_polls = 0

@@ -21,7 +21,6 @@ from spmdguard.testing.helpers import helpers_belong_to_ranks
 from spmdguard.testing.lines import watch_lines
 from spmdguard.testing.matching import Group
 from spmdguard.testing.meetings import DEFAULT_GROUP, Meetings
-from spmdguard.testing.processor import Processor
 from spmdguard.testing.ranks import Outcome, RankKilled, SimulatedRank, thread
 from spmdguard.testing.simulated import RankWorld
 from spmdguard.testing.sites import find_site
@@ -120,9 +119,6 @@ class SimulatedWorld:
         if not callable(fn):
             raise TypeError(f"fn must be callable, got {fn!r}; pass the function, not its result")
         meetings = Meetings(self.ranks, self.seed, self._faults)
-        processor = Processor()
-        for rank in meetings.ranks:
-            rank.processor = processor
         with contextlib.ExitStack() as stack:
             start = stack.enter_context(_backend(self, meetings))
             stack.enter_context(per_rank_environment(self.ranks))
@@ -190,8 +186,7 @@ def _live(
     """The life of one simulated rank, on its thread."""
     me.lock.acquire()
     thread.rank = me
-    if me.processor is not None:
-        me.processor.pin()
+    me.processor.pin()
     if meetings.scheduler.restore is not None:
         meetings.scheduler.restore(me)
     try:
