@@ -107,7 +107,7 @@ def analyse(project: Project, config: Any = None, progress: Any = None) -> list[
 
     checks_of_rules = list(
         checks()
-    )  # imported before: what modules make stays when a run's keys are forgotten
+    )  # imports them all: what modules make stays when a run's keys are forgotten
     enabled = gc.isenabled()
     gc.disable()
     try:

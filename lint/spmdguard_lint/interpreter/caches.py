@@ -85,9 +85,11 @@ def call_cached(
     def call() -> Value:
         with frame.collecting() as nodes:
             result = call_value(frame, function, args, kwargs, node, spread=spread)
-        why = union(*(own_key(key) for key in keys)) if _meets(nodes) else NO_TAINT
-        if _meets(nodes) and not why and any(map(_counts_data, keys)):
-            why = _shown(frame, function)
+        why = NO_TAINT
+        if _meets(nodes):
+            why = union(NO_TAINT, *(own_key(key) for key in keys))
+            if not why and any(map(_counts_data, keys)):
+                why = _shown(frame, function)
         if why:
             condition = symbol(("kept", frame.place(node), *(key.key for key in keys)), why)
             frame.out.append(Branch(frame.place(node), condition, [], nodes, FORM, text_of(node)))

@@ -29,7 +29,7 @@ def first_values(machine: Machine) -> dict[Hashable, Fields]:
     """What the bodies of classes say of the fields that something assigns later, by class."""
     found: dict[Hashable, Fields] = {}
     for module in machine.project.relevant_modules():
-        assigned = set(_ASSIGNED.findall("\n".join(module.source.lines)))
+        assigned = set(_ASSIGNED.findall(module.source.text))
         for cls in module.all_classes if assigned else ():
             fields = {name: value for name, value in _constants(cls) if _is_assigned(cls, name, assigned)}
             if fields:

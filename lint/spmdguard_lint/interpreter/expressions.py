@@ -7,7 +7,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from ..source.unparsing import unparse
+from ..source.unparsing import COMPARISONS, unparse
 from ..source.walking import children
 from ..traces.nodes import Branch, Event, Region, Tree
 from ..values.evaluate import rank_dependent, settled
@@ -58,18 +58,6 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.BitAnd: "&",
     ast.BitXor: "^",
     ast.MatMult: "@",
-}
-_COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
 }
 
 
@@ -238,7 +226,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     terms: list[Value] = []
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = _compared(frame, right_node)
-        terms.append(_compare_whole(frame, _COMPARE.get(type(op), "?"), left, right, node))
+        terms.append(_compare_whole(frame, COMPARISONS.get(type(op), "?"), left, right, node))
         left = right
     return terms[0] if len(terms) == 1 else logic("and", terms)
 

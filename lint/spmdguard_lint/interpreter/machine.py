@@ -111,9 +111,8 @@ class Machine:
         self.wrapping: dict[int, bool] = {}
         self.made_in: dict[Hashable, Place | None] = {}  # the call in which an object was made first
         self.begun: set[Place] = set()  # of operations that have been begun only
-        self.carried: dict[
-            Hashable, frozenset[Hashable]
-        ] = {}  # what collectives were given, by what they wrote
+        # what collectives were given, by what they wrote
+        self.carried: dict[Hashable, frozenset[Hashable]] = {}
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
         self.appended: dict[Hashable, dict[tuple[Place, str], Added]] = {}  # to lists, by the list and where
         self.lazy: dict[int, FunctionInfo] = {}  # what generator expressions and ``map`` stand for, by node

@@ -76,7 +76,6 @@ exit or contribute a neutral value is the author's choice.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -84,7 +83,7 @@ from ..interpreter.iterating import DRY
 from ..model import Finding
 from ..traces.files import parts_of
 from .registry import rule
-from .support import from_divergence, site
+from .support import from_divergence
 from .support_claims import awaited, claimed, leaving, where
 
 if TYPE_CHECKING:
@@ -109,13 +108,12 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         left = f"{leaving(divergence)} {where(divergence)}"
         if divergence.form in RUNNING_OUT:
             left = f"`{divergence.condition_text}` {RUNNING_OUT[divergence.form]}"
-        elif asks_for_end(divergence):
+        at_end = asks_for_end(divergence)
+        if at_end:
             left = f"{left}, at the end of this rank's own items"
         message = f"{left}, while the other ranks go on to {awaited(divergence)}"
-        found = from_divergence(RULE, divergence, message, HELP)
-        if asks_for_end(divergence):
-            found = dataclasses.replace(found, site=site(divergence.condition_place))
-        yield found
+        place = divergence.condition_place if at_end else None
+        yield from_divergence(RULE, divergence, message, HELP, place=place)
 
 
 def asks_for_end(divergence: Divergence) -> bool:

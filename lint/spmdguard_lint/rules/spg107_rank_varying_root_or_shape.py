@@ -117,13 +117,13 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 yield from _sizes(step, step.node)
                 yield from _lengths(step, step.node)
         yield from _roots_outside(root.tree)
-        yield from _in_arms(root.tree)
+        yield from _in_arms(root.steps)
     yield from _lists(analysis)
 
 
-def _in_arms(tree: Tree) -> Iterable[Finding]:
+def _in_arms(reached: list[Step]) -> Iterable[Finding]:
     """Calls that meet from the two arms of a branch, with another root, operator, size or dtype in each."""
-    for pair in pairs(steps(tree)):
+    for pair in pairs(reached):
         step = Step(pair.met, pair.path)
         found = next(
             iter((*_judge(step, pair.met), *_sizes(step, pair.met), *_lengths(step, pair.met))), None

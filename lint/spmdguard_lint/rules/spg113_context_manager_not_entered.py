@@ -74,7 +74,7 @@ from ..interpreter.discarded import EVENT
 from ..model import Finding
 from ..traces.nodes import Event, Node
 from .registry import rule
-from .support_trees import finding_at, steps
+from .support_trees import finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -91,7 +91,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for root in analysis.roots:
         if EVENT not in root.contents.events:
             continue
-        for step in steps(root.tree):
+        for step in root.steps:
             node = step.node
             if isinstance(node, Event) and node.name == EVENT and node not in seen:
                 seen.add(node)

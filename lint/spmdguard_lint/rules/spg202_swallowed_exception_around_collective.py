@@ -64,16 +64,15 @@ No fix: what a rank should contribute in place of the failed part is the author'
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..model import Finding, TrailStep
+from ..model import Finding
 from ..traces.handlers import may_fail
 from ..traces.nodes import Call, Try, every_node
 from ..traces.pointing import indirect
 from ..values.value import Place
 from .registry import rule
-from .support import from_divergence, operation_text, site
+from .support import from_divergence, moved, operation_text
 from .support_claims import claimed, where
 from .support_exits import swallowed_past
 from .support_trees import Step, finding_at
@@ -129,9 +128,7 @@ def _at_operation(divergence: Divergence, found: Finding) -> Finding:
     call = next((call for call in node.body if isinstance(call, Call) and op in every_node(call.body)), None)
     if call is None or not indirect(call):
         return found
-    clause = TrailStep(found.site, f"`{divergence.condition_text}` goes on around `{call.text}`")
-    kept = tuple(step for step in found.trail if step.site != site(op.place))
-    return replace(found, site=site(op.place), trail=(*kept, clause))
+    return moved(found, op.place, f"`{divergence.condition_text}` goes on around `{call.text}`")
 
 
 def _message(divergence: Divergence) -> str:

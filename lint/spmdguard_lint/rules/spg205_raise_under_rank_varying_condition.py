@@ -63,10 +63,9 @@ No fix: the agreement costs a collective.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..model import Certainty, Finding, TrailStep
+from ..model import Certainty, Finding
 from ..traces.files import guarded_by_rank
 from ..traces.matching import worlds_for
 from ..traces.nodes import Event, Fallible, Node, Op
@@ -74,7 +73,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where
 from ..values.evaluate import Valuation, rank_dependent, truth
 from .registry import rule
-from .support import from_divergence, site
+from .support import from_divergence, moved
 from .support_claims import awaited, claimed, is_entry, where
 from .support_events import cared_for, counts, finding, reading
 
@@ -127,9 +126,7 @@ def _told_too_late(divergence: Divergence) -> Finding | None:
         "the collectives behind it, in the same `try`"
     )
     found = from_divergence(RULE, divergence, message, HELP_TOLD)
-    raised = TrailStep(found.site, f"`{divergence.text}` raises {where(divergence)}")
-    kept = tuple(step for step in found.trail if step.site != site(op.place))
-    return replace(found, site=site(op.place), trail=(*kept, raised))
+    return moved(found, op.place, f"`{divergence.text}` raises {where(divergence)}")
 
 
 class _Certain(Walk):

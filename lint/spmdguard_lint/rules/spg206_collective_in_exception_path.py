@@ -71,7 +71,7 @@ from ..traces.doubts import obeys
 from ..traces.joined import is_joined
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Node, Op, Tree, Try, every_node
 from .registry import rule
-from .support import from_divergence, operation_text, site
+from .support import from_divergence, operation_text
 from .support_claims import RANK_KINDS, claimed, meets_in_handler
 from .support_exits import first_on_failure, on_failure
 from .support_hooks import failure_roots
@@ -136,8 +136,7 @@ def _in_handler(divergence: Divergence) -> Finding:
     operation = operation_text(divergence)
     reaches = "" if met is not None or operation == text else f" reaches `{operation}` and"
     message = f"`{text}`{reaches} runs only on the rank whose exception `{divergence.condition_text}` caught"
-    finding = from_divergence(RULE, divergence, message, HELP)
-    return finding if met is None else dataclasses.replace(finding, site=site(met.place))
+    return from_divergence(RULE, divergence, message, HELP, place=None if met is None else met.place)
 
 
 def _led(analysis: Analysis) -> set[Place]:

@@ -78,7 +78,7 @@ from ..facts.torch_core import LOADER
 from ..source.walking import walk
 from ..traces.divergence import variance
 from ..traces.nodes import Branch, Event, Jump, Loop, Node, Op, Region, Tree, every_node
-from ..values.value import Place, parts_of
+from ..values.value import Place, is_at, parts_of
 from .support import from_divergence
 from .support_claims import owner
 from .support_events import comes_from, counts, finding, reading
@@ -265,7 +265,7 @@ def is_thrown_away(analysis: Analysis, place: Place) -> bool:
 
 
 def _stands_at(value: ast.expr, place: Place) -> bool:
-    return isinstance(value, ast.Call) and (value.lineno, value.col_offset) == (place.row, place.column)
+    return isinstance(value, ast.Call) and is_at(value, place)
 
 
 def _is_never_read(tree: ast.AST, assignment: ast.Assign) -> bool:

@@ -155,7 +155,7 @@ def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
     if not submodules or _is_leaf(module, cls.name):
         return
     optional = optional_parameters(module.tree, forward.node)
-    by_rank = frozenset(_SEEDED.findall("\n".join(module.source.lines)))
+    by_rank = frozenset(_SEEDED.findall(module.source.text))
     for skip in skips(forward.node, submodules, _helpers(cls, forward), optional, by_rank):
         condition = unparse(skip.condition)
         parts = ", ".join(f"`{name}`" for name in skip.missing[:3])

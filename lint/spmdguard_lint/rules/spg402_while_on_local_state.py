@@ -68,7 +68,7 @@ from .support_batches import is_message
 from .support_claims import claimed, where_repeated
 from .support_events import reading
 from .support_messages import MESSAGES, RECEIVES, SENDS
-from .support_trees import Step, finding_at, steps
+from .support_trees import Step, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -95,7 +95,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _swapping(analysis: Analysis) -> Iterator[Finding]:
     """Loops in which all ranks swap messages, until a number of this rank's own is small enough."""
     for root in reading(analysis):
-        for step in steps(root.tree) if root.contents.ops & MESSAGES else ():
+        for step in root.steps if root.contents.ops & MESSAGES else ():
             node = step.node
             if not isinstance(node, Loop) or node.form != "while" or not _for_everyone(step):
                 continue

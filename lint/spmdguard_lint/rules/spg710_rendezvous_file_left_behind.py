@@ -66,7 +66,7 @@ from ..source.unparsing import unparse
 from ..source.walking import walk
 from ..traces.files import parts_of, preorder
 from ..traces.nodes import Event, Node, every_node
-from ..values.value import Place, Value, place_of
+from ..values.value import Place, Value, is_at, place_of
 from .support_events import argument, finding
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def argument_of(module: Module, meeting: _Meeting) -> ast.expr | None:
     """The expression by which a group is told of its file."""
     call = meeting.init.place
     for node in walk(module.tree):
-        if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (call.row, call.column):
+        if isinstance(node, ast.Call) and is_at(node, call):
             given = next((k.value for k in node.keywords if k.arg == meeting.keyword), None)
             if given is None and 0 <= meeting.position < len(node.args):
                 given = node.args[meeting.position]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding, Location, RuleInfo, Site, TrailStep
@@ -84,6 +85,12 @@ def from_divergence(
         others=divergence.others,
         marks=(("condition", site(divergence.condition_place)), *varying_conjuncts(divergence)),
     )
+
+
+def moved(found: Finding, place: Place, text: str) -> Finding:
+    """The finding at another place, where its own becomes the last step of the trail, with a text."""
+    kept = tuple(step for step in found.trail if step.site != site(place))
+    return replace(found, site=site(place), trail=(*kept, TrailStep(found.site, text)))
 
 
 def varying_conjuncts(divergence: Divergence) -> Iterator[tuple[str, Site]]:

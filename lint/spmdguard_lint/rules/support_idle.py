@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from ..source.walking import walk
 from ..traces.nodes import Branch, Event, Fallible, Node, every_node
-from ..values.value import Place
+from ..values.value import Place, is_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -27,7 +27,9 @@ def handles_of(analysis: Analysis, place: Place) -> frozenset[str]:
     module = analysis.project.by_filename.get(place.filename)
     if module is None:
         return frozenset()
-    begun = next((node for node in walk(module.tree) if _is_at(node, place)), None)
+    begun = next(
+        (node for node in walk(module.tree) if isinstance(node, ast.Call) and is_at(node, place)), None
+    )
     names = {name for name, value in _held(module.tree) if value is begun}
     names |= {
         owner
@@ -45,10 +47,6 @@ def _askers(tree: ast.AST, handles: frozenset[str]) -> Iterator[str]:
             asked = node.body[-1].value
             if asked is not None and len(node.body) <= 2 and _idle(asked, False, handles):
                 yield node.name
-
-
-def _is_at(node: ast.AST, place: Place) -> bool:
-    return isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (place.row, place.column)
 
 
 def _held(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:

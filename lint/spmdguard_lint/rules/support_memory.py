@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name
 from ..source.walking import walk
+from ..values.value import is_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -35,7 +36,7 @@ def in_cpu_memory(analysis: Analysis, place: Place) -> bool:
         if isinstance(node, _Function) and node.lineno <= place.row <= (node.end_lineno or 0):
             scope = node
     for node in walk(scope):
-        if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (place.row, place.column):
+        if isinstance(node, ast.Call) and is_at(node, place):
             given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "tensor")]
             return bool(given) and _made_there(scope, given[0])
     return False

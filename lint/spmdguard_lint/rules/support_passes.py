@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..names.dotted import dotted_name
 from ..source.walking import walk
 from ..traces.nodes import Loop, Op
-from ..values.value import Place
+from ..values.value import Place, is_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -39,7 +39,7 @@ def _assigned(analysis: Analysis, place: Place) -> tuple[set[str], set[str]] | N
     """The names that the loop at a place takes its items by, and all that it assigns; None where it is no statement."""
     module = analysis.project.by_filename.get(place.filename)
     for node in walk(module.tree) if module is not None else ():
-        if isinstance(node, ast.For) and (node.lineno, node.col_offset) == (place.row, place.column):
+        if isinstance(node, ast.For) and is_at(node, place):
             return _stored(node.target), _stored(node)
     return None
 

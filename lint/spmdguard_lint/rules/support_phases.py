@@ -16,7 +16,7 @@ from ..source.unparsing import unparse
 from ..source.walking import walk
 from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside
 from ..traces.nodes import Call
-from ..values.value import Place, Value, alternatives, parts_of
+from ..values.value import Place, Value, alternatives, is_at, parts_of
 
 if TYPE_CHECKING:
     from ..analysis import Root
@@ -45,11 +45,7 @@ def marked_early(found: list[Access]) -> Iterator[Early]:
         if step.kind not in ("write", "rename") or not 0 < len(step.ranks) < len(RANKS) or not _marks(step):
             continue
         for part in parts:
-            if part.index < step.index and any(
-                part.phases[other] & step.phases[rank]
-                for other in part.ranks - step.ranks
-                for rank in step.ranks
-            ):
+            if part.index < step.index and any(True for _ in part.beside(step)):
                 yield Early(step, part)
                 break
 
@@ -194,11 +190,4 @@ def _replaced_by_name(function: ast.AST, step: Access, writer: Access) -> bool:
 
 
 def _call_at(function: ast.AST, place: Place) -> ast.Call | None:
-    return next(
-        (
-            node
-            for node in walk(function)
-            if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (place.row, place.column)
-        ),
-        None,
-    )
+    return next((node for node in walk(function) if isinstance(node, ast.Call) and is_at(node, place)), None)

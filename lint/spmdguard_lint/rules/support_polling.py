@@ -77,12 +77,7 @@ def _may_miss(poll: Access, taker: Access, known: list[Access]) -> bool:
     hosts = not shared(together[0])
     if hosts and not _of_host(together[0]):
         return False
-    return any(
-        poll.phases[other] & taker.phases[rank]
-        for other in poll.ranks - taker.ranks
-        for rank in taker.ranks
-        if not hosts or other // LOCAL == rank // LOCAL
-    )
+    return any(not hosts or other // LOCAL == rank // LOCAL for other, rank in poll.beside(taker))
 
 
 def _made_before(taker: Access, known: list[Access]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..names.dotted import called_name
 from ..source.walking import children, walk
 from ..traces.nodes import Event, Fallible, Handler, Region, Tree, Try, every_node
-from ..values.value import Place
+from ..values.value import Place, is_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -95,10 +95,7 @@ def only_logs(analysis: Analysis, place: Place) -> bool:
 def _around(tree: ast.AST, place: Place) -> list[ast.AST]:
     """The clause at a place with what stands around it in its function, outermost first."""
     for child in children(tree):
-        if isinstance(child, ast.ExceptHandler) and (child.lineno, child.col_offset) == (
-            place.row,
-            place.column,
-        ):
+        if isinstance(child, ast.ExceptHandler) and is_at(child, place):
             return [child]
         if getattr(child, "lineno", 0) <= place.row <= (getattr(child, "end_lineno", 0) or 0):
             inside = _around(child, place)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-_COMPARE: dict[type[ast.cmpop], str] = {
+COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
     ast.Lt: "<",
@@ -69,14 +69,13 @@ def _compare(node: ast.Compare) -> str | None:
         return None
     parts = [unparse(node.left)]
     for operator, operand in zip(node.ops, node.comparators, strict=True):
-        parts += [_COMPARE[operator.__class__], unparse(operand)]
+        parts += [COMPARISONS[operator.__class__], unparse(operand)]
     return " ".join(parts)
 
 
 def _bool_op(node: ast.BoolOp) -> str | None:
-    bare = (
-        (*_OPERANDS, ast.Compare) if len(node.values) == 2 else _OPERANDS
-    )  # from the third on it gets brackets
+    # a comparison gets brackets from the third operand on
+    bare = (*_OPERANDS, ast.Compare) if len(node.values) == 2 else _OPERANDS
     if not all(isinstance(operand, bare) for operand in node.values):
         return None
     return (" and " if isinstance(node.op, ast.And) else " or ").join(map(unparse, node.values))

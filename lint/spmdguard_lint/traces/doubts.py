@@ -18,7 +18,7 @@ from ..values.value import OF_A_STAGE, Place, Taint, Value, parts_of
 from .judged import Candidate
 from .matching import matched
 from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, every_node
-from .pointing import polls, raised_by
+from .pointing import arms_around, loop_around, polls, raised_by
 from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
@@ -63,12 +63,8 @@ def surer_of_groups(taints: tuple[Taint, ...], operation: Op | None) -> tuple[Ta
 def of_one_rank(candidate: Candidate) -> bool:
     """Whether the branch stands in an arm that a single rank takes: there, nobody goes another way."""
     return any(
-        isinstance(node, Branch)
-        and (inner is node.then or inner is node.orelse)
-        and rank_dependent(node.condition)
-        and _takes_one(node.condition, inner is node.then)
-        for (inner, _), (outer, _) in itertools.pairwise(candidate.chain)
-        for node in outer
+        rank_dependent(node.condition) and _takes_one(node.condition, arm is node.then)
+        for node, arm, _ in arms_around(candidate.chain)
     )
 
 
@@ -83,13 +79,10 @@ def _takes_one(condition: Value, holds: bool) -> bool:
 
 def leads(candidate: Candidate) -> bool:
     """Whether a statement stands in the arm of a leader: as many rounds as it makes, so many the others are told of."""
-    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
-        for node in outer:
-            if isinstance(node, Branch) and (inner is node.then or inner is node.orelse):
-                other = node.orelse if inner is node.then else node.then
-                if rank_dependent(node.condition) and obeys(other, inner):
-                    return True
-    return False
+    return any(
+        rank_dependent(node.condition) and obeys(other, arm)
+        for node, arm, other in arms_around(candidate.chain)
+    )
 
 
 def follows_orders(node: Branch) -> bool:
@@ -191,11 +184,8 @@ def gives_up(candidate: Candidate, jump: Jump) -> bool:
     only_time = "time" in kinds and kinds <= {"time", "filesystem", "environment"}
     if not only_time or candidate.k.caught(raised_by(jump)):
         return False
-    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
-        for node in outer:
-            if isinstance(node, Loop) and node.body is inner:
-                return polls(node)
-    return False
+    around = loop_around(candidate.chain)
+    return around is not None and polls(around[0])
 
 
 def raises_behind(candidate: Candidate, loop: Loop) -> bool:
@@ -212,11 +202,8 @@ def raises_behind(candidate: Candidate, loop: Loop) -> bool:
 
 def came_in_time(candidate: Candidate) -> bool:
     """Whether a branch stands in a loop that polls: what it waits for has come, or its rank polls on, and ends."""
-    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
-        loop = next((node for node in outer if isinstance(node, Loop) and node.body is inner), None)
-        if loop is not None:
-            return raises_behind(candidate, loop)
-    return False
+    around = loop_around(candidate.chain)
+    return around is not None and raises_behind(candidate, around[0])
 
 
 def runs_alone(candidate: Candidate, quiet: Reader) -> bool:

@@ -28,10 +28,7 @@ READS = frozenset({"read", "list"})
 _WAITS = frozenset({"store-wait", "store-get", "wait", "thread-join"})
 KINDS = WRITES | READS | {"open", "remove"}
 ASKED = frozenset({"seen"})  # whether there is such a file
-_FOLDERS_TOO = (
-    "from_pretrained",
-    "load_dataset",
-)  # read a folder where there is one of the name, and fetch else
+_FOLDERS_TOO = ("from_pretrained", "load_dataset")  # read a folder of the name, and fetch where there is none
 _PRIVATE = ("mkdtemp", "mkstemp", "mktemp", "TemporaryDirectory", "NamedTemporaryFile", "getpid", "uuid")
 Components = tuple[Hashable, ...]
 
@@ -51,6 +48,11 @@ class Access:
     @property
     def ranks(self) -> set[int]:
         return set(self.phases)
+
+    def beside(self, other: Access) -> Iterator[tuple[int, int]]:
+        """Ranks that may come here while one at the other access is there, with that one: nothing orders the two."""
+        for here in self.ranks - other.ranks:
+            yield from ((here, there) for there in other.ranks if self.phases[here] & other.phases[there])
 
 
 def accesses(tree: Tree, kinds: frozenset[str] = KINDS) -> list[Access]:

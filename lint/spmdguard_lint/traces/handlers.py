@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import itertools
 from collections.abc import Iterator
 
 from ..values.evaluate import rank_dependent
@@ -27,7 +26,7 @@ from .nodes import (
     Try,
     every_node,
 )
-from .pointing import anchor, call_name, first_in, first_jump, first_op, next_round
+from .pointing import anchor, arms_around, call_name, first_in, first_jump, first_op, loop_around, next_round
 from .terms import ABORT, Reader, Terms
 
 _BROAD = frozenset(
@@ -153,13 +152,7 @@ def _left(
 
 def _chosen_by_rank(candidate: Candidate) -> bool:
     """Whether a statement stands in an arm that the rank decides, in this function or around a call of it."""
-    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
-        for node in outer:
-            if not isinstance(node, Branch) or not rank_dependent(node.condition):
-                continue
-            if node.then is inner or node.orelse is inner:
-                return True
-    return False
+    return any(rank_dependent(node.condition) for node, _, _ in arms_around(candidate.chain))
 
 
 def _leads_on(candidate: Candidate, jump: Jump, skipped: Op, next_op: Op | None, quiet: Reader) -> bool:
@@ -169,22 +162,17 @@ def _leads_on(candidate: Candidate, jump: Jump, skipped: Op, next_op: Op | None,
         return False
     if next_op is None and jump.kind != "return":
         next_op = begun if jump.kind == "continue" else _behind_loop(candidate, quiet)
-    for (inner, _), (outer, _) in itertools.pairwise(candidate.chain):
-        for node in outer:
-            if isinstance(node, Branch) and (inner is node.then or inner is node.orelse):
-                other = node.orelse if inner is node.then else node.then
-                if obeys(other, inner):
-                    return next_op is not None and next_op in every_node(inner)
-    return False
+    led = next((arm for _, arm, other in arms_around(candidate.chain) if obeys(other, arm)), None)
+    return led is not None and next_op is not None and next_op in every_node(led)
 
 
 def _behind_loop(candidate: Candidate, quiet: Reader) -> Op | None:
     """The first operation behind the loop around a statement."""
-    for (body, _), (around, _) in itertools.pairwise(candidate.chain):
-        for position, node in enumerate(around):
-            if isinstance(node, Loop) and node.body is body:
-                return first_op(around[position + 1 :], quiet)[0]
-    return None
+    around = loop_around(candidate.chain)
+    if around is None:
+        return None
+    loop, block = around
+    return first_op(block[block.index(loop) + 1 :], quiet)[0]
 
 
 def may_fail(nodes: Tree) -> bool:

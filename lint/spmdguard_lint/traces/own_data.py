@@ -30,79 +30,23 @@ _HELD = frozenset({"sym", "expr", "ite"})
 _COMPARED = frozenset({">", "<", ">=", "<=", "==", "!="})
 _LOGICAL = frozenset({"not", "and", "or", "bool", "logical_not", "logical_and", "logical_or"})
 _CHANGED = frozenset(
-    {
-        "+",
-        "-",
-        "*",
-        "/",
-        "//",
-        "neg",
-        "abs",
-        "sqrt",
-        "log",
-        "exp",
-        "sum",
-        "mean",
-        "max",
-        "min",
-        "amax",
-        "amin",
-    }
-    | {
-        "norm",
-        "float",
-        "int",
-        "item",
-        "tolist",
-        "detach",
-        "clone",
-        "cpu",
-        "numpy",
-        "double",
-        "half",
-        "square",
-    }
-    | {"view", "reshape", "flatten", "squeeze", "getitem", "round", "pow", "**", "nan_to_num", "vector_norm"}
+    {"+", "-", "*", "/", "//", "neg", "abs", "sqrt", "log", "exp", "sum", "mean", "max", "min"}
+    | {"amax", "amin", "norm", "float", "int", "item", "tolist", "detach", "clone", "cpu", "numpy"}
+    | {"double", "half", "square", "view", "reshape", "flatten", "squeeze", "getitem", "round"}
+    | {"pow", "**", "nan_to_num", "vector_norm"}
 )
 _ASKED = frozenset(
-    {
-        "isnan",
-        "isinf",
-        "isfinite",
-        "any",
-        "all",
-        "isclose",
-        "allclose",
-        "equal",
-        "eq",
-        "ne",
-        "gt",
-        "lt",
-        "ge",
-        "le",
-    }
-    | {"count_nonzero", "is_nonzero", "isposinf", "isneginf", "isreal"}
+    {"isnan", "isinf", "isfinite", "any", "all", "isclose", "allclose", "equal", "eq", "ne", "gt"}
+    | {"lt", "ge", "le", "count_nonzero", "is_nonzero", "isposinf", "isneginf", "isreal"}
 )
 _READ = _COMPARED | _LOGICAL | _CHANGED | _ASKED
 # what says how large a tensor is
 _FORM = frozenset({"attr:shape", "size", "numel", "nelement", "dim", "attr:ndim", "shape"})
 # what keeps a value the number that it was
 _KEPT = frozenset(
-    {
-        "detach",
-        "clone",
-        "cpu",
-        "cuda",
-        "to",
-        "float",
-        "int",
-        "double",
-        "half",
-        "contiguous",
-        "item",
-        "squeeze",
-    }
-    | {"unsqueeze", "view", "reshape", "flatten", "neg", "numpy", "type_as", "to_local"}
+    {"detach", "clone", "cpu", "cuda", "to", "float", "int", "double", "half", "contiguous"}
+    | {"item", "squeeze", "unsqueeze", "view", "reshape", "flatten", "neg", "numpy", "type_as"}
+    | {"to_local"}
 )
 _MAKING = frozenset(
     {"tensor", "as_tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "array"}
@@ -142,11 +86,11 @@ class Joined:
         """Whether anything that is a rank's own is joined here."""
         return bool(self._uses)
 
-    def behind(self, key: Hashable, start: int, asked: bool) -> Iterator[_Use]:
+    def behind(self, key: Hashable, start: int, asked: bool) -> _Use | None:
         """The first use of a value at ``start`` or behind, of a number only unless ``asked``."""
         uses = self._uses.get(key, [])
         first = bisect_left(uses, start, key=lambda use: use.position)
-        yield from islice((use for use in islice(uses, first, None) if asked or use.is_number), 1)
+        return next((use for use in islice(uses, first, None) if asked or use.is_number), None)
 
 
 def joined_parts(value: Value, *, number: bool = False) -> Iterator[tuple[Hashable, bool]]:
@@ -179,11 +123,10 @@ def own_data(
     if not read or (around and not _joined(around[0][0], joined).has_uses) or _is_alone(node.condition):
         return ()
     for nodes, start in _ahead(node, around, joined):
-        found = min(
-            (one for part, asked in read.items() for one in nodes.behind(part, start, asked)), default=None
-        )
-        if found is not None:
-            return (Taint("data", found.place, found.text, "likely"),)
+        uses = [use for part, asked in read.items() if (use := nodes.behind(part, start, asked)) is not None]
+        if uses:
+            first = min(uses)
+            return (Taint("data", first.place, first.text, "likely"),)
     return ()
 
 

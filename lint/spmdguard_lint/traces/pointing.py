@@ -11,6 +11,8 @@ from .catching import catches
 from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Tree, Try, Yielded, every_node
 from .terms import Continuation, Reader, Terms
 
+Chain = Sequence[tuple[Tree, Continuation]]  # the blocks around a statement, innermost first
+
 
 def first_op(nodes: Tree, reader: Reader, *, destroy: bool = False) -> tuple[Op | None, tuple[Node, ...]]:
     """The first operation in a tree and the calls (and resumed blocks) that lead to it."""
@@ -197,10 +199,24 @@ def _opaque(tests: list[Value]) -> bool:
     return any(truth(test, Valuation(0, 2)) is None for test in tests)
 
 
-def next_round(chain: Sequence[tuple[Tree, Continuation]], quiet: Reader) -> Op | None:
+def next_round(chain: Chain, quiet: Reader) -> Op | None:
     """The first operation of the loop that a rank leaves or goes on with."""
+    around = loop_around(chain)
+    return None if around is None else first_op(around[0].body, quiet)[0]
+
+
+def loop_around(chain: Chain) -> tuple[Loop, Tree] | None:
+    """The innermost loop whose body the blocks around a statement go through, with the block that it stands in."""
     for (body, _), (around, _) in itertools.pairwise(chain):
         for node in around:
             if isinstance(node, Loop) and node.body is body:
-                return first_op(body, quiet)[0]
+                return node, around
     return None
+
+
+def arms_around(chain: Chain) -> Iterator[tuple[Branch, Tree, Tree]]:
+    """The branches that a statement stands in, innermost first, each with its own arm and the other one."""
+    for (inner, _), (outer, _) in itertools.pairwise(chain):
+        for node in outer:
+            if isinstance(node, Branch) and (inner is node.then or inner is node.orelse):
+                yield node, inner, node.orelse if inner is node.then else node.then

@@ -39,6 +39,11 @@ def place_of(filename: str, node: ast.AST) -> Place:
     return Place(filename, row, column, end_row, getattr(node, "end_col_offset", None) or column)
 
 
+def is_at(node: ast.AST, place: Place) -> bool:
+    """Whether a node of the place's file begins there."""
+    return (getattr(node, "lineno", None), getattr(node, "col_offset", None)) == (place.row, place.column)
+
+
 class Taint(NamedTuple):
     """One reason for rank variance: its kind (see ``facts.VARYING_KINDS``), where it arose, and in which words."""
 
