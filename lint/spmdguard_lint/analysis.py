@@ -169,7 +169,7 @@ def functions_to_read(machine: Machine, module: Module) -> list[FunctionInfo]:
 def module_roots(machine: Machine, module: Module, functions: list[FunctionInfo]) -> Iterable[Root]:
     """The module's body, then each of its functions and context managers."""
     try:
-        module.tree  # noqa: B018 - parsing is lazy; a file that cannot be parsed is reported by the engine
+        module.outline  # noqa: B018 - parsing is lazy; a file that cannot be parsed is reported by the engine
     except CannotParse:
         return
     tree = machine.run_module(module)

@@ -38,7 +38,7 @@ def first_values(machine: Machine) -> dict[Hashable, Fields]:
 
 
 def _constants(cls: ClassInfo) -> Iterator[tuple[str, Value]]:
-    for node in getattr(cls.node, "body", ()):
+    for node in cls.header.body:
         targets = (
             node.targets
             if isinstance(node, ast.Assign)

@@ -97,7 +97,7 @@ def _of_field(frame: Frame, value: Value, name: str) -> Taints:
     from .lengths import trip_taint
 
     with frame.collecting():
-        field = read_attribute(frame, value, name, frame.machine.objects.info(value).cls.node)  # type: ignore[union-attr]  # an instance has a class
+        field = read_attribute(frame, value, name, frame.machine.objects.info(value).cls.header)  # type: ignore[union-attr]  # an instance has a class
     return frozenset(
         t for t in (field.trip if field.trip is not None else trip_taint(field)) if t.kind in _COUNTS
     )

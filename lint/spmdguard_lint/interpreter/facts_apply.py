@@ -369,7 +369,7 @@ def result_of_fact(
     node: ast.AST | None,
 ) -> Value:
     """The result of a known call or attribute."""
-    place = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    place = frame.place(node) if node is not None else frame.place(frame.module.outline)
     text = (
         text_of(node)
         if node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module))

@@ -33,7 +33,7 @@ def main_predicate(
     frame: Frame, which: str, node: ast.AST | None, text: str, certainty: str = "definite"
 ) -> Value:
     """The condition that holds on the main rank, on each node's first rank, or on the last rank."""
-    place = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    place = frame.place(node) if node is not None else frame.place(frame.module.outline)
     taint = frozenset({Taint("rank", place, text, certainty)})
     rank = Value("rank", (), taint)
     if which == "local_main":
@@ -54,7 +54,7 @@ def varying_value(
     node: ast.AST | None,
     text: str,
 ) -> Value:
-    real = frame.place(node) if node is not None else frame.place(frame.module.tree)
+    real = frame.place(node) if node is not None else frame.place(frame.module.outline)
     kind = fact.varying or "data"
     if kind == "random" and fact.unless is not None and fact.returns:
         seed = argument(fact.unless, args, kwargs)

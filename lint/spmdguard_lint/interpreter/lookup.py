@@ -159,7 +159,7 @@ def _evaluate_global(frame: Frame, module: Module, name: str) -> Value:
             return value
     from .attributes import conventional
 
-    node = real[-1].target if real else module.tree
+    node = real[-1].target if real else module.outline
     return conventional(frame, name, node) or symbol(("global", module.filename, name))
 
 

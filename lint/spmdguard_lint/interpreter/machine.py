@@ -211,7 +211,8 @@ class Machine:
             from .signals import handler_names
 
             functions = cls.functions if cls.module.contains(b"signal") else ()
-            names = (name for method in functions for name in handler_names(method.node))
+            installing = (method for method in functions if "signal" in method.text)
+            names = (name for method in installing for name in handler_names(method.node))
             known = self.handlers[id(cls)] = frozenset(names)
         return name in known
 
@@ -289,7 +290,7 @@ class Machine:
         self.module_frame = frame
         with frame.collecting() as out:
             try:
-                execute_block(frame, module.tree.body)
+                execute_block(frame, module.outline.body)
             except FollowExceeded:
                 self.truncated = True
             except (BudgetExceeded, RecursionError):
@@ -302,8 +303,7 @@ class Machine:
         """Interpret a function on symbolic parameters."""
         from .statements import execute_block
 
-        node = function.node
-        self.begin_root((getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0))
+        self.begin_root(lines_of(function))
         frame = self.root_frame(function)
         self.stack.append(function)
         with frame.collecting() as out:
@@ -387,7 +387,7 @@ LONG = 80
 
 def lines_of(info: FunctionInfo) -> int:
     """How long a function is."""
-    return (getattr(info.node, "end_lineno", 0) or 0) - getattr(info.node, "lineno", 0)
+    return (getattr(info.header, "end_lineno", 0) or 0) - getattr(info.header, "lineno", 0)
 
 
 def finish_hook(frame: Frame, function: FunctionInfo) -> None:

@@ -184,6 +184,8 @@ def _registered(using: list[FunctionInfo]) -> set[str]:
         if not cls.module.contains(b"hook"):
             continue
         for method in cls.methods.values():
+            if "hook" not in method.text:
+                continue
             calls = (node for node in walk(method.node) if isinstance(node, ast.Call))
             for call in calls:
                 if isinstance(call.func, ast.Attribute) and "hook" in call.func.attr:

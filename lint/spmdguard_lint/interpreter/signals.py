@@ -45,9 +45,7 @@ def installs_handler(function: FunctionInfo) -> bool:
     words = [word.decode() for word in _HANDING if function.module.contains(word)]
     if not words:
         return False
-    last = function.node.end_lineno or function.node.lineno
-    text = function.module.source.rows(function.node.lineno, last)
-    return any(word in text for word in words)
+    return any(word in function.text for word in words)
 
 
 def handler_names(tree: ast.AST) -> frozenset[str]:

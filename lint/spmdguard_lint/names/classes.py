@@ -39,7 +39,7 @@ class ClassInfo:
         parent: FunctionInfo | None,
     ) -> None:
         self.module = module
-        self.node = node
+        self.header = node
         self.name = name
         self.qualname = qualname
         self.outer = outer
@@ -53,6 +53,12 @@ class ClassInfo:
 
     def __repr__(self) -> str:
         return f"<class {self.full_name}>"
+
+    @property
+    def node(self) -> ast.ClassDef:
+        """The definition; ``header`` is the same node, in which bodies of methods may not have been read yet."""
+        self.module.bodies.read_between(self.header.lineno, self.header.end_lineno or self.header.lineno)
+        return self.header
 
     @property
     def full_name(self) -> str:
@@ -70,7 +76,7 @@ class ClassInfo:
     @cached_property
     def decorator_names(self) -> tuple[str, ...]:
         """The decorators' dotted names as written."""
-        decorators = self.node.decorator_list
+        decorators = self.header.decorator_list
         names = (dotted_name(d.func if isinstance(d, ast.Call) else d) for d in decorators)
         return tuple(name for name in names if name)
 
@@ -104,7 +110,7 @@ class ClassInfo:
     @property
     def base_names(self) -> Iterator[str]:
         """The last part of each base's name as written."""
-        for base in self.node.bases:
+        for base in self.header.bases:
             yield dotted_name(base.value if isinstance(base, ast.Subscript) else base).rpartition(".")[2]
 
     @cached_property
@@ -115,7 +121,7 @@ class ClassInfo:
         """
         found: list[Symbol] = []
         self.__dict__["bases"] = found
-        for base in self.node.bases:
+        for base in self.header.bases:
             plain = base.value if isinstance(base, ast.Subscript) else base
             dotted = dotted_name(plain)
             if dotted:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .dotted import dotted_name
-from .scopes import Scope, scan_scope
+from .scopes import Scope, does_nothing, scan_scope
 
 if TYPE_CHECKING:
     from .classes import ClassInfo
@@ -48,7 +48,7 @@ class FunctionInfo:
         parent: FunctionInfo | None,
     ) -> None:
         self.module = module
-        self.node = node
+        self.header = node
         self.name = name
         self.qualname = qualname
         self.cls = cls
@@ -60,6 +60,27 @@ class FunctionInfo:
         return f"<function {self.full_name}>"
 
     @property
+    def node(self) -> FunctionNode:
+        """The definition; ``header`` is the same node, whose body may not have been read yet."""
+        self.module.bodies.read(self.header)
+        return self.header
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether the body was put aside; it does something."""
+        return self.module.bodies.is_aside(self.header)
+
+    @property
+    def may_assign(self) -> bool:
+        """Whether the body may assign on its receiver, as far as is known without reading it again."""
+        return not self.is_aside or self.module.bodies.assigns(self.header)
+
+    @property
+    def text(self) -> str:
+        """The rows of the definition, decorators left out."""
+        return self.module.source.rows(self.header.lineno, self.header.end_lineno or self.header.lineno)
+
+    @property
     def full_name(self) -> str:
         """Module and qualified name, ``package.module.Class.method``."""
         return f"{self.module.name}.{self.qualname}"
@@ -67,7 +88,7 @@ class FunctionInfo:
     @property
     def decorators(self) -> list[ast.expr]:
         """The decorator expressions, outermost first."""
-        return [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+        return [] if isinstance(self.header, ast.Lambda) else self.header.decorator_list
 
     @cached_property
     def decorator_names(self) -> tuple[str, ...]:
@@ -78,13 +99,14 @@ class FunctionInfo:
     @property
     def body(self) -> list[ast.stmt]:
         """The statements; a lambda's is the one ``return`` it stands for."""
-        if isinstance(self.node, ast.Lambda):
-            return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
-        return self.node.body
+        node = self.node
+        if isinstance(node, ast.Lambda):
+            return [ast.copy_location(ast.Return(node.body), node.body)]
+        return node.body
 
     @property
     def is_async(self) -> bool:
-        return isinstance(self.node, ast.AsyncFunctionDef)
+        return isinstance(self.header, ast.AsyncFunctionDef)
 
     @property
     def is_generator(self) -> bool:
@@ -118,7 +140,7 @@ class FunctionInfo:
     @cached_property
     def is_declaration(self) -> bool:
         """A method without a body of its own: ``...`` alone, or an abstract or protocol's one that does nothing."""
-        if self.cls is None or not all(_does_nothing(statement) for statement in self.body):
+        if self.cls is None or self.is_aside or not all(map(does_nothing, self.body)):
             return False
         if self._decorated("abstractmethod") or "Protocol" in self.cls.base_names:
             return True
@@ -133,7 +155,7 @@ class FunctionInfo:
     @cached_property
     def params(self) -> tuple[Parameter, ...]:
         """The parameters in the order of the signature."""
-        return _parameters(self.node.args)
+        return _parameters(self.header.args)
 
     @cached_property
     def self_name(self) -> str | None:
@@ -146,7 +168,7 @@ class FunctionInfo:
     @cached_property
     def scope(self) -> Scope:
         """Names bound here, imports and yields, read from the body once."""
-        markers = self.module.markers_of_rows(self.node.lineno, self.node.end_lineno)
+        markers = self.module.markers_of_rows(self.header.lineno, self.header.end_lineno)
         return scan_scope(self.node, self.module.name, self.module.is_package, markers)
 
     @property
@@ -175,15 +197,6 @@ class FunctionInfo:
     @property
     def nonlocal_names(self) -> frozenset[str]:
         return self.scope.nonlocal_names
-
-
-def _does_nothing(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Raise):
-        raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
-        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
-    return isinstance(statement, ast.Pass) or (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    )
 
 
 def _parameters(args: ast.arguments) -> tuple[Parameter, ...]:

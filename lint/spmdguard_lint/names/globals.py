@@ -30,7 +30,7 @@ def global_assignments(functions: Iterable[FunctionInfo]) -> dict[str, list[Glob
     """Collect them over the functions of one module, in source order."""
     found: dict[str, list[GlobalAssignment]] = {}
     for function in functions:
-        names = function.global_names
+        names = function.global_names if "global " in function.text else frozenset()
         if not names:
             continue
         for node in statements(function.body):

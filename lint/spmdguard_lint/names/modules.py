@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..source.parsing import CannotParse, parse
 from ..source.reading import SourceFile
 from .bindings import Binding
+from .bodies import Bodies
 from .collector import Collected, collect
 from .functions import FunctionInfo
 from .globals import GlobalAssignment, global_assignments
@@ -60,11 +61,10 @@ class Module:
 
     @property
     def is_parsed(self) -> bool:
-        return "tree" in self.__dict__
+        return "_parsed" in self.__dict__
 
     @cached_property
-    def tree(self) -> ast.Module:
-        """The parsed text, parsed now if it was not yet."""
+    def _parsed(self) -> ast.Module:
         try:
             return parse(self.source)
         except CannotParse as error:
@@ -73,7 +73,28 @@ class Module:
 
     @cached_property
     def _collected(self) -> Collected:
-        return collect(self, self.tree)
+        found = collect(self, self._parsed)
+        self.project.parsed_bytes += len(self.source.content)
+        self.bodies.put_aside(found.all_functions, self.project.parsed_bytes)
+        return found
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        """The bodies of functions that are read when they are asked for."""
+        return Bodies(self.source)
+
+    @property
+    def outline(self) -> ast.Module:
+        """The parsed text, parsed now if it was not yet; bodies of functions may be put aside."""
+        self._collected  # noqa: B018 - it is parsed there
+        return self._parsed
+
+    @property
+    def tree(self) -> ast.Module:
+        """The parsed text, parsed now if it was not yet, with all bodies."""
+        outline = self.outline
+        self.bodies.read_all()
+        return outline
 
     @property
     def bindings(self) -> dict[str, list[Binding]]:
@@ -108,7 +129,7 @@ class Module:
     @cached_property
     def lazy_exports(self) -> dict[str, str]:
         """Names that a lazy module offers, with the submodule (relative to this package) each comes from."""
-        return lazy_exports(self.tree) if b"_import_structure" in self.source.content else {}
+        return lazy_exports(self.outline) if b"_import_structure" in self.source.content else {}
 
     @cached_property
     def global_assignments(self) -> dict[str, list[GlobalAssignment]]:
@@ -117,11 +138,11 @@ class Module:
 
     @cached_property
     def _by_node(self) -> dict[ast.AST, FunctionInfo]:
-        return {info.node: info for info in self.all_functions}
+        return {info.header: info for info in self.all_functions}
 
     @cached_property
     def _classes_by_node(self) -> dict[ast.AST, ClassInfo]:
-        return {info.node: info for info in self.all_classes}
+        return {info.header: info for info in self.all_classes}
 
     def function_for(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionInfo:
         """The info of a ``def`` in this file's tree."""

@@ -27,6 +27,7 @@ class Project:
         self.files = tuple(files)
         self.prefilter = prefilter
         self.errors: list[CannotParse] = []
+        self.parsed_bytes = 0
         places = place_files(self.files)
         self.all_modules = tuple(
             Module(self, place.primary.dotted, source, place.is_package, place.primary.root)
@@ -104,4 +105,4 @@ class Project:
     @cached_property
     def _classes_below(self) -> tuple[ClassInfo, ...]:
         """All classes with bases: the candidates of ``subclasses``."""
-        return tuple(c for m in self._relevant for c in m.all_classes if c.node.bases)
+        return tuple(c for m in self._relevant for c in m.all_classes if c.header.bases)

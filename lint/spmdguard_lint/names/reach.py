@@ -81,7 +81,7 @@ class Reach:
         pending = [start]
         while pending:
             function = pending.pop()
-            text = _text_of(function)
+            text = function.text
             found = dict.fromkeys(_CALL.findall(text))
             by_name = self._known.get(function) or self._tells(found)
             calls = () if by_name else tuple(call[1:] for call in found if not call[0])
@@ -116,18 +116,18 @@ class Reach:
 
     def mentions(self, function: FunctionInfo, *pieces: str) -> bool:
         """Whether one of some pieces of text stands in a function."""
-        text = _text_of(function)
+        text = function.text
         return any(piece in text for piece in pieces)
 
     def matches(self, function: FunctionInfo, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches somewhere in the text of a function."""
-        return pattern.search(_text_of(function)) is not None
+        return pattern.search(function.text) is not None
 
     def is_rank_helper(self, function: FunctionInfo) -> bool:
         """Whether the text of the function asks for the rank, so that its result may differ between ranks."""
         known = self._helpers.get(function)
         if known is None:
-            known = self._helpers[function] = _RANK.search(_text_of(function)) is not None
+            known = self._helpers[function] = _RANK.search(function.text) is not None
         return known
 
     def wraps(self, module: Module) -> bool:
@@ -221,8 +221,3 @@ def _class_around(function: FunctionInfo) -> ClassInfo | None:
     while scope is not None and scope.cls is None:
         scope = scope.parent
     return scope.cls if scope is not None else None
-
-
-def _text_of(function: FunctionInfo) -> str:
-    last = function.node.end_lineno or function.node.lineno
-    return function.module.source.rows(function.node.lineno, last)

@@ -113,6 +113,16 @@ def scan_scope(node: ScopeNode, module_name: str, is_package: bool, markers: Tex
     )
 
 
+def does_nothing(statement: ast.stmt) -> bool:
+    """Whether a statement is ``pass``, a constant alone or ``raise NotImplementedError``."""
+    if isinstance(statement, ast.Raise):
+        raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
 def statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
     """Every statement, handler and case of a body in source order, nested definitions not entered."""
     stack: list[ast.AST] = list(reversed(body))

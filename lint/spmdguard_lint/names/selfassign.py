@@ -39,7 +39,7 @@ def self_assignments(cls: ClassInfo) -> dict[str, list[SelfAssignment]]:
     found: dict[str, list[SelfAssignment]] = {}
     for method in cls.functions:
         receiver = method.self_name
-        if receiver is None:
+        if receiver is None or not method.may_assign:
             continue
         pending = [method]
         while pending:
@@ -53,9 +53,14 @@ def self_assignments(cls: ClassInfo) -> dict[str, list[SelfAssignment]]:
 
 def _scan(function: FunctionInfo, receiver: str, found: dict[str, list[SelfAssignment]]) -> None:
     for node in statements(function.body):
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor, ast.With)):
-            for name, assignment in _assigned(function, receiver, node):
-                found.setdefault(name, []).append(assignment)
+        for name, assignment in _assigned(function, receiver, node):
+            found.setdefault(name, []).append(assignment)
+
+
+def assigns_on(function: FunctionInfo, receiver: str) -> bool:
+    """Whether the body of a function, which must be there, assigns ``receiver.name``; no function inside is entered."""
+    body = [] if isinstance(function.header, ast.Lambda) else function.header.body
+    return any(True for node in statements(body) for _ in _assigned(function, receiver, node))
 
 
 def _assigned(function: FunctionInfo, receiver: str, node: ast.AST) -> Iterator[tuple[str, SelfAssignment]]:

@@ -215,7 +215,7 @@ def _removed_elsewhere(meeting: _Meeting, module: Module) -> bool:
         words.extend(node.id for node in walk(given) if isinstance(node, ast.Name))
     spoken = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in words))
     for function in module.all_functions:
-        first, last = function.node.lineno, function.node.end_lineno or function.node.lineno
+        first, last = function.header.lineno, function.header.end_lineno or function.header.lineno
         if not first <= meeting.init.place.row <= last:
             text = "\n".join(module.source.lines[first - 1 : last])
             if _REMOVES.search(text) and spoken.search(text):

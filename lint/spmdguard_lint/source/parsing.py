@@ -65,6 +65,18 @@ def parse(source: SourceFile) -> ast.Module:
         return _parse_newer(source.filename, text, refused)
 
 
+def parse_rows(source: SourceFile, first: int, last: int) -> ast.Module:
+    """Parse some rows alone; indented ones are the block of an ``if``. Places are those in the file."""
+    text = source.rows(first, last)
+    above = "\n" * (first - 2) + "if 1:\n" if text[:1].isspace() else "\n" * (first - 1)
+    with gc_paused(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(above + text)
+        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+            raise CannotParse(source.filename, first, 1, str(error)) from None
+
+
 def check_syntax(source: SourceFile) -> None:
     """Raise ``CannotParse`` for a file that ``parse`` would refuse, at a fraction of its cost.
 
