@@ -68,6 +68,7 @@ def shown(tree: ast.AST) -> str:
 
 @pytest.mark.parametrize("singly", [0, 2, 1000])
 def test_bodies_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch, singly: int) -> None:
+    """Asked for one by one or all at once, each body is what a parse of the whole file gives, with its places."""
     monkeypatch.setattr(bodies, "_SINGLY", singly)
     put_aside = 0
     for text in (ODD, *(path.read_text() for path in FILES)):
@@ -83,10 +84,12 @@ def test_bodies_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch, singly: 
 
 
 def test_the_whole_tree_has_all_bodies() -> None:
+    """Whoever takes the tree of a file gets all of it."""
     assert shown(module_of(ODD).tree) == shown(ast.parse(ODD))
 
 
 def test_a_class_has_its_bodies() -> None:
+    """Whoever takes the node of a class gets its methods' bodies, and no others."""
     whole = {node.name: node for node in ast.walk(ast.parse(ODD)) if isinstance(node, ast.ClassDef)}
     module = module_of(ODD)
     for cls in module.all_classes:
@@ -95,12 +98,14 @@ def test_a_class_has_its_bodies() -> None:
 
 
 def test_what_is_tied_to_its_nodes_stays() -> None:
+    """Short functions and those that hold others keep their bodies."""
     module = module_of(ODD)
     kept = {f.qualname for f in module.all_functions if f.header.body}  # type: ignore[union-attr]  # no lambdas
     assert kept == {"Outer.tabs", "Outer.tabs.<locals>.inner", "one", "short"}
 
 
 def test_a_node_stays_the_same_node() -> None:
+    """A definition is the same node before and after, and what was read once is not read again."""
     module = module_of(ODD)
     function = next(f for f in module.all_functions if f.name == "last")
     before = function.header
