@@ -55,8 +55,21 @@ def with_argument(call: cst.Call, keyword: str, value: cst.BaseExpression) -> li
     if not call.args:
         return [made]
     *before, last = call.args
-    between = before[-1].comma if before else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    between = _bare(before[-1].comma) if before else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     if not before and isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
         between = cst.Comma(whitespace_after=call.whitespace_before_args)
     made = made.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
     return [*before, last.with_changes(comma=between, whitespace_after_arg=cst.SimpleWhitespace("")), made]
+
+
+def _bare(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma | cst.MaybeSentinel:
+    """A comma with the line break behind it, without the comments there: those belong to the argument in front."""
+    if not isinstance(comma, cst.Comma) or not isinstance(
+        comma.whitespace_after, cst.ParenthesizedWhitespace
+    ):
+        return comma
+    space = comma.whitespace_after
+    first = space.first_line
+    if first.comment is not None:
+        first = first.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    return comma.with_changes(whitespace_after=space.with_changes(first_line=first, empty_lines=()))

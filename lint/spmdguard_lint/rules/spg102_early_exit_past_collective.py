@@ -83,7 +83,7 @@ from ..interpreter.iterating import DRY
 from ..model import Finding
 from ..traces.files import parts_of
 from .registry import rule
-from .support import from_divergence
+from .support import from_divergence, moved
 from .support_claims import awaited, claimed, leaving, where
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             left = f"{left}, at the end of this rank's own items"
         message = f"{left}, while the other ranks go on to {awaited(divergence)}"
         place = divergence.condition_place if at_end else None
-        yield from_divergence(RULE, divergence, message, HELP, place=place)
+        found = from_divergence(RULE, divergence, message, HELP, place=place)
+        yield found if divergence.handed is None else moved(found, divergence.handed.place, f"{left}")
 
 
 def asks_for_end(divergence: Divergence) -> bool:

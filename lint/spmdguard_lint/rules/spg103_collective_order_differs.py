@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from .registry import rule
-from .support import from_divergence
+from .support import from_divergence, operation_text
 from .support_claims import asks, claimed
 
 if TYPE_CHECKING:
@@ -72,4 +72,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             f"ranks where `{divergence.condition_text}` holds {calls} than the rest, "
             f"from `{divergence.text}` on"
         )
+        if divergence.form == "with":
+            message = (
+                f"`with {divergence.condition_text}` enters another manager on some ranks, "
+                f"and only one of the two calls `{operation_text(divergence)}`"
+            )
         yield from_divergence(RULE, divergence, message, HELP)

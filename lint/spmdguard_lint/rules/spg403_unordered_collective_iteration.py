@@ -104,8 +104,16 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             )
             marks = [("loop", node), *(("set", Node(t.place)) for t in node.order[:1] if t.text == OF_A_SET)]
             help_text = HELP if node.order[0].text == OF_A_SET else SHARED
+            shown = node if op.implicit else op
             yield finding_at(
-                RULE, op, message, help_text, taints=node.order[:1], calls=step.calls, marks=marks
+                RULE,
+                shown,
+                message,
+                help_text,
+                taints=node.order[:1],
+                calls=step.calls,
+                reached=op,
+                marks=marks,
             )
     for divergence in claimed(analysis.divergences, RULE.code):
         yield from_divergence(

@@ -46,14 +46,20 @@ No fix.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..facts.fact import Arg
+from ..interpreter.facts_apply import argument_node
+from ..source.walking import walk
 from ..traces.files import parts_of
 from ..traces.nodes import Event, Node, every_node
+from ..values.value import is_at, place_of
+from .support import source_text
 from .support_events import argument, finding
 
 if TYPE_CHECKING:
@@ -62,6 +68,7 @@ if TYPE_CHECKING:
     from ..values.value import Place, Value
 
 RULE = rule(code="SPG708", name="local-rank-as-rank", severity="error", status="stable", page=__doc__)
+RANK = Arg(4, "rank")
 _HOSTS = re.compile(r"n_?nodes|num_?nodes|\bnodes\b|machines|hosts", re.IGNORECASE)
 
 
@@ -73,25 +80,26 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         for node in every_node(root.tree):
             if not isinstance(node, Event) or node.name != "init":
                 continue
-            rank, world = argument(node, 4, "rank"), argument(node, 3, "world_size")
+            rank, world = argument(node, RANK.index, RANK.keyword), argument(node, 3, "world_size")
             if rank is None or world is None or rank.tag != "local_rank" or not several_hosts(world, node):
                 continue
             yield finding(
                 RULE,
-                Node(where_named(rank, node)),
+                Node(where_given(analysis, node) or node.place),
                 f"`{node.text}` takes the local rank for the rank, and the world has several hosts",
                 "give the global rank (`RANK`), or leave both out and let the launcher's environment speak",
+                steps=[(taint.place, source_text(taint)) for taint in sorted(rank.taint)[:1]],
             )
 
 
-def where_named(rank: Value, node: Event) -> Place:
-    """Where the local rank stands in the call, or the call itself."""
-    call = node.place
-    for taint in rank.taint:
-        place = taint.place
-        if place.filename == call.filename and call.row <= place.row and place.end_row <= call.end_row:
-            return place
-    return call
+def where_given(analysis: Analysis, node: Event) -> Place | None:
+    """Where the call is given its rank, or None where that is not written there (`**options`)."""
+    module = analysis.project.by_filename.get(node.place.filename)
+    for call in walk(module.tree) if module is not None else ():
+        if isinstance(call, ast.Call) and is_at(call, node.place):
+            given = argument_node(RANK, call)
+            return None if given is None else place_of(node.place.filename, given)
+    return None
 
 
 def several_hosts(world: Value, node: Event) -> bool:

@@ -30,6 +30,8 @@ from .pointing import (
     first_in,
     first_jump,
     first_op,
+    handed_in,
+    managers_op,
     next_round,
     raised_by,
     telling_jump,
@@ -199,11 +201,13 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
     if then_op is None and else_op is None and then_jump is None and else_jump is None:
         then_op, then_calls = first_op(node.then, quiet, destroy=True)
         else_op, else_calls = first_op(node.orelse, quiet, destroy=True)
-    op, calls, jump = then_op, then_calls, then_jump
+    op, calls, jump, brought = then_op, then_calls, then_jump, None
     ahead = first_in(terms, candidate.then) or first_in(terms, candidate.orelse)
     taints = surer_of_groups(candidate.taints, then_op or else_op or ahead)
     if then_op is not None and else_op is not None:
         shape = "order"
+        brought = managers_op(node, quiet)
+        op = brought or op
     elif then_op is not None or else_op is not None:
         shape = "arm"
         if then_op is None:
@@ -218,7 +222,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
             diverging, others = others, diverging
     if doubtful(candidate, node, shape, jump, quiet):
         taints = tuple(t._replace(certainty="possible") for t in taints)
-    skipped = meets = None
+    skipped = meets = handed = None
     if shape == "exit":
         arm = node.then if jump is then_jump else node.orelse
         jump, path, precondition = telling_jump(arm, candidate.k)
@@ -231,6 +235,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
             taints = tuple(t._replace(certainty="possible") for t in taints)
         ways = (candidate.then, candidate.orelse) if arm is node.then else (candidate.orelse, candidate.then)
         skipped, meets = first_apart(terms, *ways) or ahead, first_in(terms, ways[0])
+        handed = handed_in(candidate.k.calls, candidate.chain, node, quiet)
         if skipped is None:
             skipped = next_round(candidate.chain, quiet)
             if skipped is not None:
@@ -240,7 +245,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
                 )
     else:
         assert op is not None
-        shown = anchor(op, calls)
+        shown = anchor(op, calls) if brought is None else node
         place, text = shown.place, getattr(shown, "text", "")
     if of_another_group(node, op or skipped):
         taints = tuple(t._replace(certainty="possible") for t in taints)
@@ -263,6 +268,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         implicit=bool(op is not None and op.implicit),
         regions=candidate.k.regions,
         meets=meets,
+        handed=handed,
         caught=shape == "exit" and jump is not None and _caught(jump, candidate.k, node.form),
     )
 

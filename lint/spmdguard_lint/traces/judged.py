@@ -18,7 +18,7 @@ class Divergence:
     operations), "trip" (a loop runs a different number of times), "swallow" (a handler goes on after a body
     with collectives), "handler" (a collective in an exception path). ``caught`` says of an exit by a raise that a
     handler catches it and goes on: the rank lives, and meets the others elsewhere. ``meets`` is the operation that
-    the rank of an exit comes to first.
+    the rank of an exit comes to first, ``handed`` where an exit of a wrapper passes the function that it was handed.
     """
 
     shape: str
@@ -42,6 +42,7 @@ class Divergence:
     extra: dict[str, str] = field(default_factory=dict)
     caught: bool = False
     meets: Op | None = None
+    handed: Node | None = None
 
     @property
     def kind(self) -> str:

@@ -41,6 +41,39 @@ def anchor(op: Op, path: tuple[Node, ...]) -> Node:
     return op
 
 
+def managers_op(node: Branch, reader: Reader) -> Op | None:
+    """The first operation that only one of two managers brings around the block of a with statement."""
+    if node.form != "with":
+        return None
+    arms = (node.then, node.orelse)
+    for arm, other in (arms, reversed(arms)):
+        there = {inner.place for inner in every_node(other) if isinstance(inner, Op)}
+        own = (inner for inner in every_node(arm) if isinstance(inner, Op) and reader.counts(inner))
+        found = next((op for op in own if op.place not in there), None)
+        if found is not None:
+            return found
+    return None
+
+
+def handed_in(calls: Sequence[Call], chain: Chain, node: Node, quiet: Reader) -> Node | None:
+    """What to point at where the rest of a decorator's wrapper has operations only in the function that it wraps.
+
+    Such a wrapper leaves on purpose (it is there for one rank): the function does not suit it. None elsewhere.
+    """
+    if not calls or "<locals>" not in calls[-1].name:
+        return None
+    around = chain[0][0] if chain else []
+    found: Node | None = None
+    for later in around[around.index(node) + 1 :] if node in around else ():
+        op, path = first_op([later], quiet)
+        if op is None:
+            continue
+        if not path or not isinstance(path[0], Call) or not indirect(path[0]):
+            return None
+        found = found or anchor(op, path)
+    return found
+
+
 def _function_of(text: str) -> str:
     """What a call calls: ``make(x).meet`` of ``make(x).meet(y)``; up to the first parenthesis in a text cut short."""
     depth = 0

@@ -139,3 +139,93 @@ def test_swapped_calls_on_groups_of_unknown_members() -> None:
         """,
         "SPG103",
     )
+
+
+def test_managers_that_some_ranks_enter() -> None:
+    """What only one of two managers calls around a block stands at the with statement, not at the block's own calls."""
+    assert agree(
+        """
+        import contextlib
+        import time
+        import torch
+        import torch.distributed as dist
+
+        class StopWatch:
+            def __enter__(self):
+                self.begun = time.perf_counter()
+                return self
+
+            def __exit__(self, kind, value, tb):
+                if kind is None:
+                    spent = torch.tensor([time.perf_counter() - self.begun])
+                    dist.all_reduce(spent, op=dist.ReduceOp.MAX)
+                return False
+
+        @contextlib.contextmanager
+        def timed():
+            yield
+            dist.barrier()
+
+        @contextlib.contextmanager
+        def silent():
+            yield
+
+        class Silent:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *what):
+                return None
+
+        def by_name(x):
+            watch = StopWatch() if dist.get_rank() == 0 else contextlib.nullcontext()
+            with watch:  # SPG103
+                dist.all_reduce(x)
+
+        def inline(x):
+            with StopWatch() if dist.get_rank() == 0 else contextlib.nullcontext():  # SPG103
+                dist.all_reduce(x)
+
+        def by_branch(x):
+            if dist.get_rank() == 0:
+                watch = timed()
+            else:
+                watch = silent()
+            with torch.no_grad(), watch:  # SPG103
+                dist.all_reduce(x)
+
+        def by_class(x):
+            kind = StopWatch if dist.get_rank() == 0 else Silent
+            with kind():  # SPG103
+                dist.all_reduce(x)
+
+        def stacked(x):
+            with contextlib.ExitStack() as stack:
+                if dist.get_rank() == 0:
+                    stack.enter_context(StopWatch())  # SPG104
+                dist.all_reduce(x)
+
+        def no_block(x):
+            watch = StopWatch() if dist.get_rank() == 0 else contextlib.nullcontext()
+            with watch:  # SPG104
+                print(x)
+
+        def chooser():
+            return StopWatch() if dist.get_rank() == 0 else contextlib.nullcontext()
+
+        def by_call(x):
+            with chooser():  # SPG103
+                dist.all_reduce(x)
+
+        def right(x):
+            watch = Silent() if dist.get_rank() == 0 else contextlib.nullcontext()
+            with watch:
+                dist.all_reduce(x)
+            with StopWatch() if dist.is_initialized() else contextlib.nullcontext():
+                dist.all_reduce(x)
+        """,
+        "SPG101",
+        "SPG103",
+        "SPG104",
+        "SPG105",
+    )

@@ -143,3 +143,81 @@ def test_calls_on_every_rank_are_silent() -> None:
         """,
         *CALLS,
     )
+
+
+def test_functions_that_decorators_keep_from_some_ranks() -> None:
+    """A decorator leaves on purpose: the collective in the function below it is what is wrong."""
+    assert agree(
+        """
+        import functools
+        import os
+        import torch.distributed as dist
+
+        def once(fn):
+            @functools.wraps(fn)
+            def inner(*args):
+                if int(os.environ["RANK"]) != 0:
+                    return None
+                return fn(*args)
+            return inner
+
+        def quietly(default=None):
+            def wrap(fn):
+                def inner(*args, **kwargs):
+                    if dist.get_rank() > 0:
+                        return default
+                    result = fn(*args, **kwargs)
+                    print(result)
+                    return result
+                return inner
+            return wrap
+
+        def meeting(fn):
+            def inner(*args):
+                if dist.get_rank() != 0:
+                    return None  # SPG102
+                result = fn(*args)
+                dist.barrier()
+                return result
+            return inner
+
+        def mean(x):
+            dist.all_reduce(x)
+            return x / dist.get_world_size()
+
+        @once
+        def report(x):
+            print("reporting")
+            dist.all_reduce(x)  # SPG102
+
+        @once
+        def tell(x):
+            print(x)
+
+        @quietly(default=0)
+        def score(x):
+            return mean(x)  # SPG102
+
+        @meeting
+        def meet(x):
+            dist.all_reduce(x)
+
+        def main(x):
+            report(x)
+            score(x)
+            meet(x)
+            dist.all_reduce(x)
+            tell(x)
+
+        def only_main(fn, x):
+            if dist.get_rank() != 0:
+                return  # SPG102
+            fn(x)
+
+        if __name__ == "__main__":
+            only_main(mean, 1)
+        """,
+        "SPG101",
+        "SPG102",
+        "SPG104",
+    )

@@ -27,6 +27,42 @@ def test_local_ranks_in_a_world_of_several_hosts() -> None:
     )
 
 
+def test_finding_stands_where_the_rank_is_given() -> None:
+    """By keyword, by position, or, where it is not written there, at the call."""
+    assert agree(
+        """
+        import os
+        from contextlib import contextmanager
+        import torch.distributed as dist
+
+        @contextmanager
+        def joined(backend):
+            place = int(os.environ.get("LOCAL_RANK", "0"))
+            total = int(os.environ.get("WORLD_SIZE", "1"))
+            dist.init_process_group(
+                backend,
+                rank=place,  # SPG708
+                world_size=total,
+            )
+            yield place
+
+        def by_position(timeout):
+            dist.init_process_group(
+                "gloo",
+                "env://",
+                timeout,
+                int(os.environ["WORLD_SIZE"]),
+                int(os.environ["LOCAL_RANK"]),  # SPG708
+            )
+
+        def by_options():
+            options = {"rank": int(os.environ["LOCAL_RANK"]), "world_size": int(os.environ["WORLD_SIZE"])}
+            dist.init_process_group("gloo", **options)  # SPG708
+        """,
+        "SPG708",
+    )
+
+
 def test_global_ranks_and_single_hosts() -> None:
     """A global rank, a sum of host and local rank, and a world as large as one host are right."""
     assert agree(
