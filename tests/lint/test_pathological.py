@@ -36,10 +36,10 @@ FILES = {
     "10,000 branches": repeated(10_000, "    if x == N:\n        dist.all_reduce(x)\n"),
     "2,000 rank branches": repeated(2_000, "    if dist.get_rank() == N:\n        x = N\n"),
     "chain of elif": repeated(
-        1_500, "    elif x == N:\n        dist.all_reduce(x)\n", "def f(x):\n    if x:\n        pass\n"
+        1_000, "    elif x == N:\n        dist.all_reduce(x)\n", "def f(x):\n    if x:\n        pass\n"
     ),
     "huge match": repeated(
-        2_000, "        case N:\n            dist.all_reduce(x)\n", "def f(x):\n    match x:\n"
+        1_000, "        case N:\n            dist.all_reduce(x)\n", "def f(x):\n    match x:\n"
     ),
     "chain of and": "def f(x):\n    if "
     + " and ".join(f"x.a{i}()" for i in range(1_500))

@@ -6,7 +6,7 @@ differs. Only what asks for contents counts; shapes, types and ``is None`` are a
 that ranks have joined before is another one, and one that a loop carries from round to round may have been joined at
 the end of the last round.
 
-Cost: one visit of the nodes of each block around such a condition, and for each condition a look for what it reads.
+Cost: one visit of each block, and for each condition a look for what it reads in the blocks around it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..values.value import Place, Taint, Value, alternatives, parts_of
-from .nodes import Op, Tree, every_node
+from .nodes import Op, Tree
 
 if TYPE_CHECKING:
     from .nodes import Branch
@@ -54,43 +54,63 @@ _MAKING = frozenset(
 
 
 class _Use(NamedTuple):
-    """A value that an operation joins: the position in its block, its number, whether a number was made a tensor."""
+    """A value that an operation joins: where in a block it stands, from the outside in, and what the call says."""
 
-    position: int
-    number: int
-    is_number: bool
+    path: tuple[int, ...]
     place: Place
     text: str
 
 
 class Joined:
-    """What the nodes of a block join, by the keys of the values, so that no block is searched for each branch."""
+    """What the nodes of a block join, by the keys of the values; ``known`` has that of each block inside.
 
-    def __init__(self, nodes: Tree) -> None:
+    Only positions are kept, so that blocks inside one another to any depth are not read again at each level.
+    """
+
+    def __init__(self, nodes: Tree, known: dict[int, Joined]) -> None:
         self.nodes = nodes  # kept, since blocks are known by their identity
         self.position: dict[int, int] = {}
         self.holder: dict[int, int] = {}
-        self._uses: dict[Hashable, list[_Use]] = {}
-        count = 0
+        self._known = known
+        self._all: dict[Hashable, list[int]] = {}
+        self._numbers: dict[Hashable, list[int]] = {}
         for position, node in enumerate(nodes):
             self.position.setdefault(id(node), position)
+            parts = node.own if isinstance(node, Op) else ()
+            keys = dict.fromkeys(part for part, _, _, _ in parts)
+            numbers = dict.fromkeys(part for part, is_number, _, _ in parts if is_number)
             for tree in node.subtrees():
                 self.holder.setdefault(id(tree), position)
-            for op in every_node([node]):
-                for part, is_number, place, text in op.own if isinstance(op, Op) else ():
-                    self._uses.setdefault(part, []).append(_Use(position, count, is_number, place, text))
-                    count += 1
+                keys.update(dict.fromkeys(known[id(tree)]._all))
+                numbers.update(dict.fromkeys(known[id(tree)]._numbers))
+            for found, kept in ((keys, self._all), (numbers, self._numbers)):
+                for key in found:
+                    kept.setdefault(key, []).append(position)
 
     @property
     def has_uses(self) -> bool:
         """Whether anything that is a rank's own is joined here."""
-        return bool(self._uses)
+        return bool(self._all)
 
     def behind(self, key: Hashable, start: int, asked: bool) -> _Use | None:
         """The first use of a value at ``start`` or behind, of a number only unless ``asked``."""
-        uses = self._uses.get(key, [])
-        first = bisect_left(uses, start, key=lambda use: use.position)
-        return next((use for use in islice(uses, first, None) if asked or use.is_number), None)
+        block, path = self, list[int]()
+        while True:
+            positions = block._positions(key, asked)
+            first = bisect_left(positions, start)
+            if first == len(positions):
+                return None
+            position, start = positions[first], 0
+            node = block.nodes[position]
+            for number, (part, is_number, place, text) in enumerate(node.own if isinstance(node, Op) else ()):
+                if part == key and (asked or is_number):
+                    return _Use((*path, position, 0, number), place, text)
+            inside = (self._known[id(tree)] for tree in node.subtrees())
+            number, block = next((n, one) for n, one in enumerate(inside, 1) if one._positions(key, asked))
+            path += (position, number)
+
+    def _positions(self, key: Hashable, asked: bool) -> list[int]:
+        return (self._all if asked else self._numbers).get(key, [])
 
 
 def joined_parts(value: Value, *, number: bool = False) -> Iterator[tuple[Hashable, bool]]:
@@ -185,7 +205,7 @@ def _ahead(
     blocks = [tree for tree, _ in reversed(around)]
     block = _joined(blocks[0], joined) if blocks else None
     if block is None or id(node) not in block.position:
-        yield Joined([node]), 0
+        yield _joined([node], joined), 0
         return
     yield block, block.position[id(node)]
     for inner, outer in pairwise(blocks):
@@ -196,6 +216,15 @@ def _ahead(
 
 
 def _joined(tree: Tree, known: dict[int, Joined]) -> Joined:
-    if id(tree) not in known:
-        known[id(tree)] = Joined(tree)
+    """What a block joins; the blocks inside first."""
+    pending = [] if id(tree) in known else [(tree, False)]
+    while pending:
+        one, inside_is_known = pending.pop()
+        if id(one) in known:
+            continue
+        if inside_is_known:
+            known[id(one)] = Joined(one, known)
+        else:
+            pending.append((one, True))
+            pending.extend((inner, False) for node in one for inner in node.subtrees())
     return known[id(tree)]
