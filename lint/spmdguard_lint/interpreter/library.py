@@ -6,6 +6,7 @@ import ast
 
 from ..facts import lookup as facts
 from ..facts.build import ENTRY_METRIC, LOCAL_METRIC, METRIC
+from ..facts.files import PATH
 from ..facts.torch_core import LOADER
 from ..traces.nodes import Branch, Fallible, Jump, Loop, Op
 from ..values.value import (
@@ -91,7 +92,8 @@ def call_external(
         place = frame.place(node)
         taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
         kept = frozenset(t for t in taint if t.kind not in ("data", "synced", "random"))
-        payload = args[0] if args else None
+        joined = type_name == PATH and len(args) > 1  # ``Path(folder, name)``
+        payload = expression("/", args) if joined else args[0] if args else None
         trip = loader_trip(frame, args, kwargs) if type_name == LOADER else NO_TAINT
         if made_of(qualname):
             trip = arguments_trip(frame, qualname, args)

@@ -48,9 +48,10 @@ def epoch(model, loader):
 An exception out of a collective itself cannot be repaired on one rank: let it pass, so that the job ends.
 
 ## Known limits
-Handlers that raise again, or leave the process, are no findings. A handler for a narrow class of
-exception (`KeyError`) counts only where the body opens files or talks to a network; one that the body
-itself raises under a condition that all ranks share is taken for ordinary control flow. One for
+Handlers that raise again, or leave the process, are no findings, nor those behind which a rank comes to nothing but the
+end of its process with a status that tells of the error (of a status that functions hand on, one `return` is seen). A
+handler for a narrow class of exception (`KeyError`) counts only where the body opens files or talks to a network; one
+that the body itself raises under a condition that all ranks share is taken for ordinary control flow. One for
 `KeyboardInterrupt` counts only around a loop with collectives, and where the rank goes on to a collective.
 
 ## Fix safety

@@ -46,7 +46,8 @@ def train(model, loader):
 ## Known limits
 A `raise` that its own function catches is followed to the handler. Checks that are the same on every rank
 (arguments, configuration, the world size) are no findings. Preconditions that ask the file system, the
-environment or a random number end all ranks alike as a rule: their certainty is `possible`. An
+environment or a random number end all ranks alike as a rule: their certainty is `possible`. So is that of a
+check on one rank under a further test which all ranks share, but for one of a number that is not finite. An
 `assert` is reported with certainty `possible` only. A launcher that kills all ranks when one fails
 (torchrun does, after some seconds) turns the hang into a late end; the finding is still worth reading,
 since the message of the failing rank is then the last to be seen. Of calls that cannot succeed only those of

@@ -3,9 +3,10 @@
 
 ## What it does
 Finds the last step of a checkpoint (the pointer to the latest one is moved, folders are renamed, old ones are
-removed) that is taken while an asynchronous save is still writing, or while other ranks are still at their parts; old
-files that one rank removes before the ranks have agreed that all of them have written the new ones, where their errors
-are kept for later; and old checkpoints that are removed before the new one is written.
+removed, the mark of an unfinished one is taken away) that comes while an asynchronous save is still writing, or while
+other ranks are still at their parts; old files that one rank removes, and pointers that it moves, before the ranks have
+agreed that all of them have written the new ones, where their errors are kept for later; and old checkpoints that are
+removed before the new one is written.
 
 ## Why is this bad
 `async_save` returns at once; the files are complete when its result has been waited for. A job that is killed
@@ -48,8 +49,9 @@ or move the pointer when the next save begins, after waiting for this one.
 
 ## Known limits
 Waiting is a call of `result()`, `wait()` or a method with such a name. Errors of these steps are SPG201. A collective
-other than a barrier between write and removal is taken for an agreement. A file says that a checkpoint is there where
-its name does (`latest`, `tracker`, `COMPLETE`). A removal makes room where it takes the new file's own path or folder,
+other than a barrier between write and removal, or write and pointer, is taken for an agreement. A file says that a
+checkpoint is there where its name does (`latest`, `tracker`, `COMPLETE`), and that it is unfinished likewise
+(`unfinished`, `incomplete`, `in_progress`). A removal makes room where it takes the new file's own path or folder,
 all files of a listing of that folder, or the path that the function remembers; functions that keep some of the old
 files are let alone, and a file that is written over without a removal is not reported.
 
@@ -74,7 +76,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where, around, calls_of
 from .support_events import finding, reading
 from .support_idle import handles_of, says_idle
-from .support_phases import marked_early, removed_early
+from .support_phases import marked_early, marks, removed_early
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -94,8 +96,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         contents = root.contents
         if contents.ops and contents.events & {"write", "rename", "open"}:
             yield from _too_early(root)
-        if "deferred" in contents.regions and "remove" in contents.events:
-            shards = _Shards()
+        if "deferred" in contents.regions and contents.events & {"remove", "rename", "write", "open"}:
+            early = marked_early(root.accesses) if contents.by_rank else ()
+            shards = _Shards({step.node for step, _ in early})
             shards.run(root.tree, "")
             yield from shards.found.values()
         if any("async_save" in name for name in contents.ops) and contents.events & (
@@ -136,8 +139,9 @@ def _too_early(root: Root) -> Iterable[Finding]:
 class _Shards(Walk):
     """State: the write of this rank's part whose error is kept and not yet agreed on, or ""."""
 
-    def __init__(self) -> None:
+    def __init__(self, early: set[Event]) -> None:
         super().__init__()
+        self.early = early
         self.found: dict[Node, Finding] = {}
         self.ways: dict[Node, Where | None] = {}
 
@@ -146,14 +150,17 @@ class _Shards(Walk):
             return state if node.name == "barrier" else ""
         if not isinstance(node, Event):
             return state
+        if isinstance(state, Event) and guarded_by_rank(where):
+            if node.name == "remove":
+                self._report(node, state, where, "removes files", "remove what is old")
+            elif node not in self.early and _puts(node) and marks(node):
+                self._report(node, state, where, "says that the checkpoint is there", "say so")
         if node.name in ("write", "checkpoint-save") and deferral(where) and not guarded_by_rank(where):
             self.ways.setdefault(node, where)
             return node
-        if node.name == "remove" and isinstance(state, Event) and guarded_by_rank(where):
-            self._report(node, state, where)
         return state
 
-    def _report(self, node: Event, write: Event, where: Where | None) -> None:
+    def _report(self, node: Event, write: Event, where: Where | None, does: str, late: str) -> None:
         calls, writing = calls_of(where), calls_of(self.ways.get(write))
         inner = [call for position, call in enumerate(calls) if writing[position : position + 1] != (call,)]
         shown: Call | Event = inner[0] if inner else node
@@ -162,13 +169,17 @@ class _Shards(Walk):
         self.found[shown] = finding(
             RULE,
             shown,
-            f"`{shown.text}` removes files before the ranks have agreed that `{write.text}` went well on all",
-            "agree first (`sync_should_stop`), and remove what is old only after a good verdict",
+            f"`{shown.text}` {does} before the ranks have agreed that `{write.text}` went well on all",
+            f"agree first (`sync_should_stop`), and {late} only after a good verdict",
             steps=[
                 (write.place, f"an error of `{write.text}` is kept for later"),
-                (node.place, "removed there"),
+                (node.place, "done there"),
             ],
         )
+
+
+def _puts(node: Event) -> bool:
+    return node.name in ("write", "rename") or (node.name == "open" and writes(node))
 
 
 def deferral(where: Where | None) -> Region | None:

@@ -89,7 +89,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if launches.speaks(scope):
                 for node, message in (
                     *_unseen(scope, launches),
-                    *_logged(scope),
+                    *_logged(scope, launches),
                     *_swallowed(scope, launches),
                 ):
                     yield _finding(module, node, message)
@@ -118,13 +118,20 @@ def _ends_unseen(call: ast.Call, scope: Scope, launches: Launches) -> bool:
         or _goes_on(scope, child.id)
     ):
         return False
+    dropped = _dropped(scope)
     return not any(
         isinstance(node, ast.Attribute)
-        and node.attr in ("returncode", "poll")
+        and (node.attr in ("returncode", "poll") or (node.attr == "wait" and id(node) not in dropped))
         and isinstance(node.value, ast.Name)
         and node.value.id == child.id
         for node in own_nodes(scope)
     )
+
+
+def _dropped(scope: Scope) -> set[int]:
+    """What is called by the statements that are nothing but a call."""
+    statements = (node for node in own_nodes(scope) if isinstance(node, ast.Expr))
+    return {id(node.value.func) for node in statements if isinstance(node.value, ast.Call)}
 
 
 def _starts(call: ast.Call, scope: Scope, launches: Launches) -> bool:
@@ -168,19 +175,19 @@ def _repeats(scope: Scope, statement: ast.stmt) -> bool:
     )
 
 
-def _logged(scope: Scope) -> Iterator[tuple[ast.AST, str]]:
+def _logged(scope: Scope, launches: Launches) -> Iterator[tuple[ast.AST, str]]:
     """Exit codes that are compared, while both answers only log."""
     for statement in own_nodes(scope):
         if not isinstance(statement, ast.If):
             continue
-        for name, asked in _asked_codes(scope, statement.test):
+        for name, asked in _asked_codes(scope, statement.test, launches):
             failing = statement.body if _is_failure(statement.test) else statement.orelse
             if failing and _only_logs(failing) and not _used_otherwise(scope, name, asked):
                 text = f"a failed training is only logged here: nothing else depends on `{asked}`"
                 yield failing[0], text
 
 
-def _asked_codes(scope: Scope, test: ast.expr) -> Iterator[tuple[str, str]]:
+def _asked_codes(scope: Scope, test: ast.expr, launches: Launches) -> Iterator[tuple[str, str]]:
     """The names that hold an exit code and are tested, with the text of what is tested."""
     for part in walk(test):
         if isinstance(part, ast.Name):
@@ -190,6 +197,13 @@ def _asked_codes(scope: Scope, test: ast.expr) -> Iterator[tuple[str, str]]:
             isinstance(part, ast.Attribute) and part.attr == "returncode" and isinstance(part.value, ast.Name)
         ):
             yield part.value.id, unparse(part)
+        elif isinstance(part, ast.Call) and called_name(part) in ("call", "system"):
+            if _starts(part, scope, launches):
+                yield "", _short(part)
+        elif isinstance(part, ast.Call) and called_name(part) == "wait":
+            child = part.func.value if isinstance(part.func, ast.Attribute) else None
+            if isinstance(child, ast.Name) and _is_child(scope, child.id, launches):
+                yield child.id, unparse(part)
 
 
 def _assigned(scope: Scope, name: str) -> Iterator[ast.expr]:
@@ -240,12 +254,13 @@ def _is_log(node: ast.expr) -> bool:
 def _used_otherwise(scope: Scope, name: str, asked: str) -> bool:
     """Whether the code goes anywhere but into tests whose arms only log, and into logs."""
     harmless: set[int] = set()
+    dropped = _dropped(scope)
     for node in own_nodes(scope):
         if isinstance(node, ast.If) and _only_logs(node.body) and _only_logs(node.orelse):
             harmless.update(map(id, walk(node.test)))
         elif isinstance(node, ast.Call) and _is_log(node):
             harmless.update(map(id, walk(node)))
-        elif isinstance(node, ast.Attribute) and asked != name and node.attr != "returncode":
+        elif isinstance(node, ast.Attribute) and asked != name and _tells_nothing(node, dropped):
             harmless.add(id(node.value))  # the output of a process that has ended tells nothing of its code
     return any(
         isinstance(node, ast.Name)
@@ -254,6 +269,10 @@ def _used_otherwise(scope: Scope, name: str, asked: str) -> bool:
         and id(node) not in harmless
         for node in own_nodes(scope)
     )
+
+
+def _tells_nothing(node: ast.Attribute, dropped: set[int]) -> bool:
+    return node.attr != "returncode" and (node.attr not in ("wait", "poll") or id(node) in dropped)
 
 
 def _swallowed(scope: Scope, launches: Launches) -> Iterator[tuple[ast.AST, str]]:

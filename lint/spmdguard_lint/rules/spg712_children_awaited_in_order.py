@@ -3,7 +3,7 @@
 
 ## What it does
 Finds launchers of one's own that start the ranks of a job as child processes and wait for them one after another; of
-`multiprocessing`, those that join them so and ask none for its `exitcode`.
+`multiprocessing`, those that join them so and ask none for its `exitcode` before.
 
 ## Why is this bad
 When a rank dies, the others wait for it in their next collective. A launcher that waits for the first child learns
@@ -53,8 +53,8 @@ or let `torchrun` or `torch.multiprocessing.spawn(..., join=True)` do it.
 ## Known limits
 Children are known for ranks where the file writes `RANK` and `WORLD_SIZE` for them, or gives each a `--node-rank`.
 Processes of `multiprocessing` are known where a loop of the same file starts them with a function of the project that
-communicates. A file that looks at an `exitcode` or `sentinel`, or hears from its processes through a queue or pipe, is
-left alone.
+communicates. A file that looks at an `exitcode` elsewhere than behind the `join` of a function, or at a `sentinel`, or
+hears from its processes through a queue or pipe, is left alone.
 
 ## Fix safety
 No fix.
@@ -96,7 +96,7 @@ _RANK = re.compile(
 )
 _WORLD = re.compile(rb"""["']WORLD_SIZE["']|\bWORLD_SIZE=|--nnodes|--num[-_]machines""")
 _WATCHES = re.compile(rb"SIGCHLD|os\.waitpid\(-1|os\.wait\(\)|asyncio|as_completed|pidfd|sentinel")
-_HEARS = re.compile(rb"exitcode|sentinel|is_alive|\b\w*Queue\(|\bPipe\(|\bManager\(")
+_HEARS = re.compile(rb"sentinel|is_alive|\b\w*Queue\(|\bPipe\(|\bManager\(")
 _ENDS = frozenset({"terminate", "kill", "send_signal", "killpg"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.GeneratorExp, ast.SetComp)
 Scope = Function | ast.Module
@@ -114,8 +114,11 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             yield from _report(module, ("wait", "communicate"), "a later one that dies is not noticed")
         joined = b"Process(" in content and not popen and not _HEARS.search(content)
         if joined and _starts_several(module.tree, _ranks_started(module, functions)):
-            told = "one that dies is not noticed, as nothing asks for an `exitcode`"
-            yield from _report(module, ("join",), told)
+            if b"exitcode" not in content:
+                told = "one that dies is not noticed, as nothing asks for an `exitcode`"
+                yield from _report(module, ("join",), told)
+            elif _asks_afterwards(module):
+                yield from _report(module, ("join",), "a later one that dies is not noticed")
 
 
 def _report(module: Module, words: tuple[str, ...], told: str) -> Iterator[Finding]:
@@ -149,6 +152,20 @@ def _starts_several(tree: ast.Module, starts: set[str]) -> bool:
             makers.add(node.name)
     loops = (node for node in walk(tree) if isinstance(node, _LOOPS))
     return any(called_name(n) in makers for loop in loops for n in walk(loop) if isinstance(n, ast.Call))
+
+
+def _asks_afterwards(module: Module) -> bool:
+    """Whether each exit code is asked for behind a wait of the same function, and not again and again."""
+    behind: set[int] = set()
+    for scope in functions_of(module):
+        nodes = list(own_nodes(scope))
+        first = min((wait.lineno for wait, _ in _waits(scope, ("join",))), default=None)
+        again = {id(inner) for node in nodes if isinstance(node, ast.While) for inner in walk(node)}
+        for node in nodes if first is not None else ():
+            if isinstance(node, ast.Attribute) and id(node) not in again and node.lineno >= (first or 0):
+                behind.add(id(node))
+    asked = [n for n in walk(module.tree) if isinstance(n, ast.Attribute) and n.attr == "exitcode"]
+    return bool(asked) and all(id(node) in behind for node in asked)
 
 
 def _waits(scope: Scope, words: tuple[str, ...]) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..source.unparsing import unparse
 from ..source.walking import walk
 from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside
-from ..traces.nodes import Call
+from ..traces.nodes import Call, Event
 from ..values.value import Place, Value, alternatives, is_at, parts_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,13 @@ _MARKERS = re.compile(
 _UNFINISHED = re.compile(r"(?:^|[^a-z])(?:te?mp|part(?:ial)?)(?:[^a-z]|$)|\.new$", re.IGNORECASE)
 
 
+_UNDER_WAY = re.compile(
+    r"(?:^|[^a-z])(?:unfinished|incomplete|unsafe|dirty|in[_-]?progress|writing|saving|not[_-]?(?:complete|done|ready))"
+    r"(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+
+
 class Early(NamedTuple):
     """A step that comes too early, and what it has to wait for."""
 
@@ -39,10 +46,11 @@ class Early(NamedTuple):
 
 
 def marked_early(found: list[Access]) -> Iterator[Early]:
-    """Markers that one rank writes while others may still write their parts."""
+    """Markers that one rank writes, or takes away, while others may still write their parts."""
     parts = [a for a in found if a.kind == "write" and len(a.ranks) == len(RANKS) and _of_one_rank(a)]
     for step in found if parts else ():
-        if step.kind not in ("write", "rename") or not 0 < len(step.ranks) < len(RANKS) or not _marks(step):
+        alone = 0 < len(step.ranks) < len(RANKS)
+        if not alone or not (_unmarks(step) if step.kind == "remove" else _marks(step)):
             continue
         for part in parts:
             if part.index < step.index and any(True for _ in part.beside(step)):
@@ -57,11 +65,24 @@ def _of_one_rank(access: Access) -> bool:
     )
 
 
+def _unmarks(access: Access) -> bool:
+    """Whether a file is removed that says, while it is there, that the checkpoint is not whole."""
+    texts = [part.data[0] for value in access.values[:1] for part in parts_of(value) if part.tag == "const"]
+    return any(_UNDER_WAY.search(text) for text in texts if isinstance(text, str))
+
+
 def _marks(access: Access) -> bool:
-    """Whether a small file is written or moved to its place that says which checkpoint is the newest, or whole."""
-    if access.node.call.endswith((*_SAVES, "save_pretrained")) or in_open_file(access.node):
+    """Whether a file is written or moved to its place that says which checkpoint is the newest, or whole."""
+    return access.kind in ("write", "rename") and marks(access.node)
+
+
+def marks(node: Event) -> bool:
+    """Whether a small file by whose name the newest checkpoint is found is written, or moved to its place."""
+    if in_open_file(node) or node.call.endswith((*_SAVES, "save_pretrained")):
         return False
-    for value in _destinations(access)[:1]:
+    named = [*node.args, *node.keywords.values()]
+    values = [node.receiver, *named] if node.receiver is not None else named
+    for value in values[1:2] if node.name == "rename" else values[:1]:
         name = [text for text in _texts(components(value)[-1:]) if text]
         if any(map(_MARKERS.search, name)) and not any(map(_UNFINISHED.search, name)):
             return True

@@ -17,6 +17,7 @@ from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint, doubted
 from .columns import NEXT_ROUND, lines
 from .doubts import doubtful, leads, of_another_group, raises_behind, surer_of_groups
+from .guards import around_the_rest
 from .handlers import try_divergences
 from .joined import is_joined
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
@@ -152,6 +153,9 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
         key = (id(node), quiet.subgroups)
         if key in verdicts.safe:
             return
+        candidate = around_the_rest(candidate, node, quiet)
+        assert isinstance(candidate.node, Branch)
+        node = candidate.node
         if matched(candidate, node.condition, terms, quiet, verdicts, key) or is_followed(candidate, node):
             return
         around = candidate.chain[0][0] if candidate.chain else []
@@ -217,7 +221,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
                 jump = then_jump
     else:
         shape = "exit"
-        if then_jump is None or _leaves_alone(terms, candidate, else_jump):
+        if then_jump is None or _leaves_alone(terms, candidate, then_jump, else_jump):
             jump = else_jump
             diverging, others = others, diverging
     if doubtful(candidate, node, shape, jump, quiet):
@@ -281,9 +285,16 @@ def _caught(jump: Jump, k: Continuation, form: str) -> bool:
     return k.caught(name) and (form in ("next", "missing") or k.raises(name) not in (END, ABORT))
 
 
-def _leaves_alone(terms: Terms, candidate: Candidate, else_jump: Jump | None) -> bool:
-    """Whether, of two arms with a way out, only the second comes to no operation: its ranks are those that leave."""
-    if else_jump is None or else_jump.kind not in ("return", "break", "continue"):
+def _leaves_alone(terms: Terms, candidate: Candidate, then_jump: Jump, else_jump: Jump | None) -> bool:
+    """Whether, of two arms with a way out, only the second comes to no operation: its ranks are those that leave.
+
+    So it is where the second may raise, and the first goes on to its operations.
+    """
+    if else_jump is None or (else_jump.kind == "raise" and then_jump.kind in ("raise", "exit")):
+        return False
+    if else_jump.kind == "raise":
+        return first_in(terms, candidate.then) is not None or first_in(terms, candidate.orelse) is None
+    if else_jump.kind not in ("return", "break", "continue"):
         return False
     return first_in(terms, candidate.then) is not None and first_in(terms, candidate.orelse) is None
 

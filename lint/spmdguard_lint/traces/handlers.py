@@ -10,6 +10,7 @@ from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .doubts import obeys
+from .ending import ends_as_failure
 from .judged import Candidate, Divergence, variance
 from .nodes import (
     Branch,
@@ -69,6 +70,8 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
         own_op, own_calls = first_op(handler.body, quiet)
         if hard is not None and after_error != ABORT and not _meant_for_own_raise(handler, node.body):
             normal = quiet.read(node.body, body_k)
+            if ends_as_failure(node, handler, candidate.chain):
+                continue
             if normal != after_error or (handles_memory(handler) and _ends_midway(node.body, quiet)):
                 jump = first_jump(handler.body)
                 jump = jump if jump is not None and jump.kind != "raise" else _last_jump(handler.body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from ..values.evaluate import Valuation, truth
@@ -11,6 +12,9 @@ from .catching import catches
 from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Tree, Try, Yielded, every_node
 from .terms import Continuation, Reader, Terms
 
+_NOT_FINITE = re.compile(
+    r"(?i:is_?finite|is_?nan|is_?inf\b|(?:not|non)[ _-]?finite|\bdiverged\b)|\b(?:NaN|nan)s?\b"
+)
 Chain = Sequence[tuple[Tree, Continuation]]  # the blocks around a statement, innermost first
 
 
@@ -193,14 +197,15 @@ def telling_jump(nodes: Tree, k: Continuation) -> tuple[Jump | None, tuple[Node,
 
     A precondition raises for what is wrong on every rank alike, and ends the program: it stands below a further
     test that neither the rank nor the world size decides, and that reads nothing which may differ from host to
-    host. So does a rank that has polled for too long. Any other jump says more.
+    host. So does a rank that has polled for too long. Any other jump says more, and so does one for a number that is
+    not finite: no run begins with it.
     """
     first: tuple[Jump | None, tuple[Node, ...], bool] = (None, (), False)
     for jump, path in leaving(nodes):
         tests = [step.condition for step in path if isinstance(step, Branch)]
         if jump.kind not in ("raise", "exit") or k.caught(raised_by(jump)):
             return jump, path, False
-        if not (_opaque(tests) or _waits_in_vain(nodes, jump, path)):
+        if _of_numbers(jump, path) or not (_opaque(tests) or _waits_in_vain(nodes, jump, path)):
             return jump, path, False
         if first[0] is None:
             first = (jump, path, True)
@@ -224,6 +229,12 @@ def polls(loop: Loop) -> bool:
     inside = list(every_node(loop.body))
     sleeps = any(isinstance(node, Event) and node.name == "sleep" for node in inside)
     return sleeps and not any(isinstance(node, Op) for node in inside)
+
+
+def _of_numbers(jump: Jump, path: tuple[Node, ...]) -> bool:
+    """Whether a jump raises for a number that is not finite, as the innermost test or its own message says."""
+    test = next((step.text for step in reversed(path) if isinstance(step, Branch)), "")
+    return jump.kind == "raise" and _NOT_FINITE.search(f"{test} {jump.text}") is not None
 
 
 def _opaque(tests: list[Value]) -> bool:

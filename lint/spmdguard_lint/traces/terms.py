@@ -217,11 +217,11 @@ class Reader:
         self.group_key = group_key or (lambda op: None if op.group is None else op.group.key)
         self.left = budget
         self.enclosing: list[tuple[Tree, Continuation]] = []
-        self.operating: dict[int, bool] = {}
-        self.leaving: dict[int, frozenset[str]] = {}
+        self.operating, self.leaving = dict[int, bool](), dict[int, frozenset[str]]()
         self.memo: dict[tuple[int, int], int] = {}
         self.by_valuation: dict[Hashable, Reader] = {}
         self.decided: dict[int, tuple[bool | None, Hashable]] = {}
+        self.held: list[Tree] = []  # made on the way: what was read is remembered by identity
         self.more_worlds: list[tuple[int, int, tuple[int, ...]]] = []
         self.nobody_raises = self.any_item = False  # see ``matching.Question``
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.lint.rules.marked import agree
@@ -306,3 +308,118 @@ def test_wrapper_that_tries_again() -> None:
         """,
         "SPG202",
     )
+
+
+START = """
+import os
+import sys
+import torch.distributed as dist
+
+def train():
+    dist.init_process_group("gloo")
+    dist.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        """
+        def main():
+            code = 1
+            try:
+                train()
+                code = 0
+            except Exception as error:
+                print(error)
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        """,
+        """
+        def main():
+            done = False
+            try:
+                train()
+                done = True
+            except Exception as error:
+                print(error)
+            sys.exit(0 if done else 3)
+        """,
+        """
+        def main():
+            failed = None
+            try:
+                train()
+            except Exception as error:
+                failed = error
+            dist.destroy_process_group()
+            if failed is not None:
+                raise failed
+        """,
+        """
+        def main():
+            try:
+                train()
+            except Exception as error:
+                print(error)
+                return 1
+            return 0
+
+        if __name__ == "__main__":
+            sys.exit(main())
+        """,
+    ],
+)
+def test_a_failure_that_the_exit_status_tells(end: str) -> None:
+    """The status of `os._exit` in `finally`, of `sys.exit` behind, a raise of what was kept, a returned status."""
+    assert agree(START + textwrap.dedent(end), "SPG202")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        """
+        def main():
+            try:
+                train()
+            except Exception as error:  # SPG202
+                print(error)
+            sys.exit(0)
+        """,
+        """
+        def main(steps):
+            try:
+                train()
+            except Exception as error:  # SPG202
+                print(error)
+            if steps > 3:
+                raise ValueError(steps)
+        """,
+        """
+        def main():
+            code = 0
+            try:
+                train()
+            except Exception as error:  # SPG202
+                code = 1
+            dist.barrier()
+            sys.exit(code)
+        """,
+        """
+        def main():
+            try:
+                train()
+            except Exception as error:
+                print(error)
+                return 1  # SPG202
+            return 0
+
+        if __name__ == "__main__":
+            main()
+        """,
+    ],
+)
+def test_a_failure_that_nothing_tells(end: str) -> None:
+    """Success whatever happened, a raise for something else, a meeting before the exit, a status that is dropped."""
+    assert agree(START + textwrap.dedent(end), "SPG202")

@@ -366,3 +366,90 @@ def test_a_call_before_its_time_is_wrong_on_every_rank() -> None:
         """,
         "SPG205",
     )
+
+
+def test_checks_behind_a_test_that_sends_ranks_away() -> None:
+    """A check that only the ranks come to which an early return has left, in a loop, by a helper, in a method."""
+    assert agree(
+        """
+        import math
+        import torch.distributed as dist
+
+        def check(values):
+            if any(not math.isfinite(value) for value in values):
+                raise RuntimeError(f"not finite: {values}")
+
+        def report(rank, values):
+            if rank != 0:
+                return
+            check(values)  # SPG205
+            print(values)
+
+        def train(model, steps):
+            for _ in range(steps):
+                loss = model(1)
+                dist.all_reduce(loss)
+                report(dist.get_rank(), [loss.item()])
+
+        class Log:
+            def __init__(self):
+                self.main = dist.get_rank() == 0
+            def write(self, loss):
+                if not self.main:
+                    return
+                if not math.isfinite(loss):
+                    raise ValueError(loss)  # SPG205
+                print(loss)
+
+        def train_with_log(model, steps):
+            log = Log()
+            for _ in range(steps):
+                loss = model(1)
+                dist.all_reduce(loss)
+                log.write(loss.item())
+        """,
+        *RAISES,
+    )
+
+
+def test_checks_that_all_ranks_come_to() -> None:
+    """A check before the early return, one behind it whose raise is caught, and one after which nobody waits."""
+    assert agree(
+        """
+        import math
+        import torch.distributed as dist
+
+        def check(values):
+            if any(not math.isfinite(value) for value in values):
+                raise RuntimeError(f"not finite: {values}")
+
+        def report(rank, values):
+            check(values)
+            if rank != 0:
+                return
+            print(values)
+
+        def careful(rank, values):
+            if rank != 0:
+                return
+            try:
+                check(values)
+            except RuntimeError as error:
+                print(error)
+
+        def train(model, steps):
+            for _ in range(steps):
+                loss = model(1)
+                dist.all_reduce(loss)
+                report(dist.get_rank(), [loss.item()])
+                careful(dist.get_rank(), [loss.item()])
+
+        def at_the_end(model):
+            loss = model(1)
+            dist.all_reduce(loss)
+            if dist.get_rank() != 0:
+                return
+            check([loss.item()])
+        """,
+        *RAISES,
+    )

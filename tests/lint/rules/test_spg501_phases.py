@@ -207,3 +207,117 @@ def test_what_is_old_goes_last_or_in_part() -> None:
         """,
         *RULES,
     )
+
+
+def test_marks_of_unfinished_checkpoints() -> None:
+    """A file that says that a checkpoint is unfinished, taken away before and after the others are done."""
+    assert agree(
+        """
+        import os
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+
+        def begun(folder):
+            if dist.get_rank() == 0:
+                Path(folder, "INCOMPLETE").touch()
+            dist.barrier()
+
+        def too_early(model, folder):
+            begun(folder)
+            torch.save(model.state_dict(), f"{folder}/{dist.get_rank()}.pt")
+            if dist.get_rank() == 0:
+                os.remove(os.path.join(folder, "INCOMPLETE"))  # SPG501
+            dist.barrier()
+
+        class Store:
+            def __init__(self, root):
+                self.root, self.rank = Path(root), dist.get_rank()
+            def mark(self, step):
+                return self.root / f"{step}.in_progress"
+            def save(self, state, step):
+                torch.save(state, self.root / f"{step}-{self.rank}.pt")
+                if self.rank == 0:
+                    self.mark(step).unlink()  # SPG501
+                dist.barrier()
+            def save_in_order(self, state, step):
+                torch.save(state, self.root / f"{step}-{self.rank}.pt")
+                dist.barrier()
+                if self.rank == 0:
+                    self.mark(step).unlink()
+
+        def stale(model, folder):
+            if dist.get_rank() == 0:
+                Path(folder, "INCOMPLETE").unlink(missing_ok=True)
+            dist.barrier()
+            torch.save(model.state_dict(), f"{folder}/{dist.get_rank()}.pt")
+
+        def other(model, folder):
+            torch.save(model.state_dict(), f"{folder}/{dist.get_rank()}.pt")
+            if dist.get_rank() == 0:
+                os.remove(os.path.join(folder, "notes.txt"))
+            dist.barrier()
+        """,
+        *RULES,
+    )
+
+
+def test_pointers_moved_before_the_verdict() -> None:
+    """A pointer that moves behind a barrier, while another rank's kept error is not known; and behind the verdict."""
+    assert agree(
+        """
+        import os
+        from pathlib import Path
+
+        import torch
+        import torch.distributed as dist
+        from spmdguard import deferring, has_deferred_error, is_main_process, rank_local, sync_should_stop, try_or_defer
+
+        @rank_local
+        def write(folder, shard):
+            torch.save(shard, Path(folder) / f"{dist.get_rank()}.pt")
+
+        def point(root, folder):
+            part = Path(root) / "newest.part"
+            part.write_text(folder)
+            part.replace(Path(root) / "newest")
+
+        def by_functions(root, folder, shard):
+            write(folder, shard)
+            dist.barrier()
+            if is_main_process():
+                try_or_defer(point, root, folder)  # SPG501
+
+        def in_place(root, folder, shard):
+            with deferring("write"):
+                torch.save(shard, f"{folder}/{dist.get_rank()}.pt")
+            dist.barrier()
+            if dist.get_rank() == 0:
+                with deferring("point"), open(f"{root}/latest", "w") as f:  # SPG501
+                    f.write(folder)
+
+        def without_barrier(root, folder, shard):
+            with deferring("write"):
+                torch.save(shard, f"{folder}/{dist.get_rank()}.pt")
+            if dist.get_rank() == 0:
+                with deferring("point"):
+                    Path(root, "latest").write_text(folder)  # SPG501
+            dist.barrier()
+
+        def agreed(root, folder, shard):
+            write(folder, shard)
+            if sync_should_stop(has_deferred_error()):
+                return
+            if is_main_process():
+                try_or_defer(point, root, folder)
+
+        def notes(root, folder, shard):
+            write(folder, shard)
+            dist.barrier()
+            if is_main_process():
+                with deferring("notes"):
+                    Path(root, "notes.txt").write_text(folder)
+        """,
+        *RULES,
+    )

@@ -82,6 +82,21 @@ def test_codes_that_are_only_logged() -> None:
             if (code := subprocess.call(["torchrun", script])):
                 logging.warning("ended with %s", code)  # SPG711
 
+        def asked_in_the_test(script):
+            child = subprocess.Popen(["torchrun", script])
+            try:
+                print(child.pid)
+            except KeyboardInterrupt:
+                child.terminate()
+                child.wait()
+                raise
+            if child.wait() != 0:
+                print("failed")  # SPG711
+
+        def started_in_the_test(script):
+            if subprocess.call(["torchrun", script]):
+                logging.warning("failed")  # SPG711
+
         def caught(script):
             try:
                 subprocess.run(["torchrun", script], check=True)
@@ -114,6 +129,35 @@ def test_codes_that_count() -> None:
             code = child.wait()
             if code:
                 logging.error("failed")
+            return code
+
+        def raised_in_the_test(script):
+            child = subprocess.Popen(["torchrun", script])
+            try:
+                print(child.pid)
+            except KeyboardInterrupt:
+                child.wait()
+                raise
+            if child.wait() != 0:
+                raise RuntimeError("failed")
+
+        def waited_in_the_handler(script):
+            child = subprocess.Popen(["torchrun", script])
+            try:
+                print(child.pid)
+            except KeyboardInterrupt:
+                child.terminate()
+                child.wait()
+                raise
+            code = child.wait()
+            if code != 0:
+                raise RuntimeError("failed")
+
+        def logged_and_given_back(script):
+            child = subprocess.Popen(["torchrun", script])
+            code = child.wait()
+            if child.returncode:
+                print("failed")
             return code
 
         def ended(script):

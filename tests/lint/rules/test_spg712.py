@@ -177,10 +177,28 @@ def work(rank, size):
                 for rank, worker in enumerate(self.workers):
                     worker.join()  # SPG712
         """,
+        """
+        def main(size):
+            workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            for worker in workers:
+                worker.join()  # SPG712
+            sys.exit(any(worker.exitcode for worker in workers))
+        """,
+        """
+        def main(size):
+            context = mp.get_context("spawn")
+            workers = [context.Process(target=work, args=(rank, size)) for rank in range(size)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()  # SPG712
+                if worker.exitcode != 0:
+                    raise RuntimeError(f"{worker.name} failed")
+        """,
     ],
 )
 def test_processes_that_are_joined_in_order(launch: str) -> None:
-    """Processes of multiprocessing, of a start method, of a helper, whose exit codes nobody reads."""
+    """Processes of multiprocessing, of a start method, of a helper; exit codes are read afterwards or never."""
     assert agree(WORK + textwrap.dedent(launch), CODE)
 
 
@@ -190,9 +208,21 @@ def test_processes_that_are_joined_in_order(launch: str) -> None:
         """
         def main(size):
             workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            while any(worker.exitcode is None for worker in workers):
+                if any(worker.exitcode for worker in workers):
+                    stop(workers)
             for worker in workers:
                 worker.join()
-            sys.exit(any(worker.exitcode for worker in workers))
+        """,
+        """
+        def failed(workers):
+            return any(worker.exitcode for worker in workers)
+
+        def main(size):
+            workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            watch(failed, workers)
+            for worker in workers:
+                worker.join()
         """,
         """
         def main(size):
@@ -221,5 +251,5 @@ def test_processes_that_are_joined_in_order(launch: str) -> None:
     ],
 )
 def test_processes_whose_failure_is_seen(launch: str) -> None:
-    """Exit codes that are read, a queue of errors, a wait with a limit, one process, and spawn."""
+    """Exit codes read meanwhile, here or by a function, a queue of errors, a wait with a limit, one process, spawn."""
     assert agree(WORK + textwrap.dedent(launch), CODE)
