@@ -125,6 +125,7 @@ FUNCTIONS: dict[str, Fact] = {
     "sys.setrecursionlimit": PURE,
     # context managers and decorators
     "contextlib.suppress": Fact(wraps="context", suppresses=True),
+    "loguru.logger.catch": Fact(wraps="context", suppresses=True),
     "contextlib.nullcontext": Fact(wraps="context", result="arg0"),
     "contextlib.closing": Fact(wraps="context", result="arg0"),
     "contextlib.redirect_stdout": Fact(wraps="context"),

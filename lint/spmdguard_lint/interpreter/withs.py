@@ -283,7 +283,7 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
     own = fact.varying == "filesystem" and not fact.returns  # a folder that each process makes for itself
     made = frozenset({Taint(fact.varying, place, text, fact.certainty)}) if own else NO_TAINT
     entered = symbol(("entered", place), made)
-    if fact.suppresses or fact.event == "defer":
+    if (fact.suppresses and not asked_to_raise(node)) or fact.event == "defer":
         _swallowing(frame, fact, args, node, lambda: body(entered))
         return
     if fact.main_only and not fact.op and fact.event != "main-first":
@@ -305,6 +305,16 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
     with frame.collecting() as nodes:
         body(entered)
     frame.out.append(Region(place, kind, nodes, text))
+
+
+def asked_to_raise(node: ast.expr) -> bool:
+    """Whether what would swallow an exception is asked to let it go on, or to call something in its place."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return any(
+        keyword.arg in ("reraise", "onerror")
+        and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+        for keyword in keywords
+    )
 
 
 def _swallowing(

@@ -5,15 +5,15 @@
 Finds the last step of a checkpoint (the pointer to the latest one is moved, folders are renamed, old ones are
 removed, the mark of an unfinished one is taken away) that comes while an asynchronous save is still writing, or while
 other ranks are still at their parts; old files that one rank removes, and pointers that it moves, before the ranks have
-agreed that all of them have written the new ones, where their errors are kept for later; and old checkpoints that are
-removed before the new one is written.
+agreed that all of them have written the new ones, where their errors are kept for later; pointers that move although
+the thread that has written may have failed; and old checkpoints that are removed before the new one is written.
 
 ## Why is this bad
 `async_save` returns at once; the files are complete when its result has been waited for. A job that is killed
 in between restarts from a pointer to half a checkpoint, and the older one that was whole has been removed. So it is
 with a file `latest` that rank 0 writes when its own part is done, and with a checkpoint that makes room for the next:
 stopped in between, a job has neither. Of shards written under `deferring` a full disk on one rank is known to that rank
-alone until the next agreement.
+alone until the next agreement. An error in a `Thread` ends that thread, and `join` returns as if nothing had been.
 
 ## Example
 ```python
@@ -48,12 +48,13 @@ def save(state, folder):
 or move the pointer when the next save begins, after waiting for this one.
 
 ## Known limits
-Waiting is a call of `result()`, `wait()` or a method with such a name. Errors of these steps are SPG201. A collective
-other than a barrier between write and removal, or write and pointer, is taken for an agreement. A file says that a
-checkpoint is there where its name does (`latest`, `tracker`, `COMPLETE`), and that it is unfinished likewise
-(`unfinished`, `incomplete`, `in_progress`). A removal makes room where it takes the new file's own path or folder,
-all files of a listing of that folder, or the path that the function remembers; functions that keep some of the old
-files are let alone, and a file that is written over without a removal is not reported.
+A thread whose target catches anything around the write is taken to tell of it. Waiting is a call of `result()`,
+`wait()` or a method with such a name. Errors of these steps are SPG201. A collective other than a barrier between write
+and removal, or write and pointer, is taken for an agreement. A file says that a checkpoint is there where its name does
+(`latest`, `tracker`, `COMPLETE`), and that it is unfinished likewise (`unfinished`, `incomplete`, `in_progress`). A
+removal makes room where it takes the new file's own path or folder, all files of a listing of that folder, or the path
+that the function remembers; functions that keep some of the old files are let alone, and a file that is written over
+without a removal is not reported.
 
 ## Fix safety
 No fix.
@@ -71,12 +72,13 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import components, file_of, guarded_by_rank, writes
-from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op, Region
+from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op
 from ..traces.sequence import Walk
-from ..traces.where import Where, around, calls_of
-from .support_events import finding, reading
+from ..traces.where import Where, calls_of
+from .support_events import deferral, finding, reading
 from .support_idle import handles_of, says_idle
 from .support_phases import marked_early, marks, removed_early
+from .support_threads import unheard_writes
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -96,6 +98,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         contents = root.contents
         if contents.ops and contents.events & {"write", "rename", "open"}:
             yield from _too_early(root)
+            yield from _unheard(analysis, root)
         if "deferred" in contents.regions and contents.events & {"remove", "rename", "write", "open"}:
             early = marked_early(root.accesses) if contents.by_rank else ()
             shards = _Shards({step.node for step, _ in early})
@@ -107,6 +110,22 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             walk = _Saves(analysis)
             walk.run(root.tree, "")
             yield from walk.found.values()
+
+
+def _unheard(analysis: Analysis, root: Root) -> Iterable[Finding]:
+    """Checkpoints that are said to be there although the thread that has written them may have failed."""
+    for written, joined, marked in unheard_writes(analysis, root):
+        yield finding(
+            RULE,
+            joined,
+            f"`{joined.text}` returns also where `{written.text}` has failed in the thread; "
+            f"`{marked.text}` says all the same that the checkpoint is there",
+            "keep the thread's error (`ThreadPoolExecutor`, `future.exception()`) and agree on it before",
+            steps=[
+                (written.place, f"an error of `{written.text}` ends its thread alone"),
+                (marked.place, f"`{marked.text}` does not ask for it"),
+            ],
+        )
 
 
 def _too_early(root: Root) -> Iterable[Finding]:
@@ -180,12 +199,6 @@ class _Shards(Walk):
 
 def _puts(node: Event) -> bool:
     return node.name in ("write", "rename") or (node.name == "open" and writes(node))
-
-
-def deferral(where: Where | None) -> Region | None:
-    """The innermost deferral around a node."""
-    regions = (w.node for w in around(where) if isinstance(w.node, Region))
-    return next((region for region in regions if region.kind == "deferred"), None)
 
 
 def moves_pointer(node: Event) -> bool:

@@ -6,7 +6,10 @@ Finds exits with status 0 in signal handlers and in `except` clauses of code tha
 errors with spmdguard until the group is destroyed and then raise none of them, `except` clauses that only log what
 `raise_if_deferred_error` has raised, and `except` clauses inside of `deferring`, `@rank_local` or `try_or_defer`
 that swallow the error of a file before it can be kept. So it does clauses that only log what goes wrong while each
-rank writes its own file, where one rank then reads the files of all.
+rank writes its own file, where one rank then reads the files of all; kept errors that some ranks alone raise;
+decorators that swallow what a function with collectives raises (`@logger.catch` of loguru); work that all ranks end
+because one could not write its files, in a program that raises nothing; and calls that save a checkpoint, answer
+whether they could, and whose answer nobody looks at.
 
 ## Why is this bad
 The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
@@ -54,9 +57,11 @@ In a signal handler only set a flag; the loop agrees on it at the end of the ste
 ## Known limits
 The status is recognised where it is a constant. Handlers for `KeyboardInterrupt` are left alone. A clause inside of
 a deferral is reported where it catches a broad class, does no more than log, and all files of the deferral are
-touched in its `try`: one that answers a special case (`FileNotFoundError`), sets a flag or tries again is right.
-Files that one rank puts together are told by their names, which must hold the rank; a `raise` behind the reading is
-taken for a check of what was read.
+touched in its `try`: one that answers a special case (`FileNotFoundError`), sets a flag or tries again is right. A
+function answers where a broad clause only logs and returns a constant, and the function returns another one elsewhere.
+Errors that ranks tell one another count where all clauses of the program are broad and around writes. Files that one
+rank puts together are told by their names, which must hold the rank; a `raise` behind the reading is taken for a check
+of what was read.
 
 ## Fix safety
 No fix.
@@ -84,6 +89,7 @@ from ..values.value import place_of
 from .support_events import counts, finding, reading
 from .support_partial import partial_results
 from .support_swallowed import logging_only, swallowing
+from .support_unheard import dropped_answers, raised_on_some, swallowing_decorators, told_and_dropped
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -99,6 +105,10 @@ HELP_CLAUSE = "let the exception go on, or exit with a status other than 0"
 HELP_KEPT = "call `spmdguard.raise_if_deferred_error()` after the group is destroyed"
 HELP_SWALLOWED = "leave the error to the deferral, or raise it again after logging"
 HELP_LOGGED = "raise it again after logging"
+HELP_DECORATOR = "let the exception go on after it is logged (`reraise=True`)"
+HELP_SOME = "raise on every rank: each has kept its own errors"
+HELP_TOLD = "raise, or exit with a status other than 0, after the group is destroyed"
+HELP_ANSWER = "look at the answer, agree on it with the other ranks, and raise"
 HELP_PARTIAL = "set a flag in the clause, all_reduce it, and raise on every rank before the files are read"
 _ASKS = re.compile(rb"raise_if_deferred_error|(?<!has_)deferred_error\(|OtherRanksFailed|@(?:\w+\.)?run\b")
 _MEANT = frozenset({"KeyboardInterrupt", "SystemExit", "StopIteration"})
@@ -119,6 +129,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     for handler in logging_only(analysis):
         message = f"`{handler.text}` swallows the kept error: the program ends as a success"
         yield finding(RULE, Node(handler.place), message, HELP_LOGGED)
+    yield from _dropped(analysis)
     for part in partial_results(analysis):
         message = (
             f"`{part.handler.text}` only logs that a rank has failed; "
@@ -134,6 +145,29 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             exits = _Exits()
             exits.run(root.tree, "")
             yield from exits.found.values()
+
+
+def _dropped(analysis: Analysis) -> Iterator[Finding]:
+    """Failures of which the end of the program says nothing, on some ranks or on all."""
+    for place, text in swallowing_decorators(analysis):
+        message = f"`@{text}` swallows what the function raises: a rank that failed ends as a success"
+        yield finding(RULE, Node(place), message, HELP_DECORATOR)
+    for raising, kept in raised_on_some(analysis):
+        message = f"`{raising.text}` runs on some ranks only: an error that `{kept.text}` has kept elsewhere is dropped"
+        yield finding(
+            RULE, raising, message, HELP_SOME, steps=[(kept.place, "kept here on other ranks, too")]
+        )
+    for told in told_and_dropped(analysis):
+        message = (
+            f"`{told.jump.text}` ends the work where `{told.op.text}` tells of an error, and nothing raises it: "
+            "the program ends as a success"
+        )
+        steps = [(told.handler.place, f"`{told.handler.text}` has caught it"), (told.op.place, "told here")]
+        yield finding(RULE, told.jump, message, HELP_TOLD, steps=steps)
+    for call, handler, written in dropped_answers(analysis):
+        message = f"nobody looks at the answer of `{call.text}`, which tells that `{written.text}` has failed"
+        step = (handler.place, f"`{handler.text}` only logs the error, and answers")
+        yield finding(RULE, call, message, HELP_ANSWER, steps=[step])
 
 
 def _kept_for_ever(analysis: Analysis) -> Iterator[Finding]:

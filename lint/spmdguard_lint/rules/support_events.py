@@ -106,6 +106,12 @@ def catches_here(node: Try) -> bool:
     return bool(node.handlers) and not contents_of(node.body).ops
 
 
+def deferral(where: Where | None) -> Region | None:
+    """The innermost deferral around a node."""
+    regions = (w.node for w in around(where) if isinstance(w.node, Region))
+    return next((region for region in regions if region.kind == "deferred"), None)
+
+
 def cared_for(where: Where | None) -> bool:
     """Whether an error is kept for later, told to all, caught, or part of handling another one."""
     for w in around(where):

@@ -21,7 +21,7 @@ from ..values.value import Place, Value, alternatives, is_at, parts_of
 if TYPE_CHECKING:
     from ..analysis import Root
 
-_SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
+SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BY_RANK = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
 _MARKERS = re.compile(
     r"latest|newest|tracker|last_?(?:ckpt|checkpoint|step|iter)"
@@ -78,7 +78,7 @@ def _marks(access: Access) -> bool:
 
 def marks(node: Event) -> bool:
     """Whether a small file by whose name the newest checkpoint is found is written, or moved to its place."""
-    if in_open_file(node) or node.call.endswith((*_SAVES, "save_pretrained")):
+    if in_open_file(node) or node.call.endswith((*SAVES, "save_pretrained")):
         return False
     named = [*node.args, *node.keywords.values()]
     values = [node.receiver, *named] if node.receiver is not None else named
@@ -116,7 +116,7 @@ def removed_early(root: Root) -> Iterator[Early]:
 
 
 def _saves(access: Access) -> bool:
-    return access.node.call.endswith(_SAVES)
+    return access.node.call.endswith(SAVES)
 
 
 def _goes_on_to(step: Access, writer: Access) -> bool:

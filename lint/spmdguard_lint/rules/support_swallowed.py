@@ -88,8 +88,15 @@ def only_logs(analysis: Analysis, place: Place) -> bool:
     if not isinstance(clause, ast.ExceptHandler):
         return False
     again = any(isinstance(node, (ast.For, ast.AsyncFor)) for node in around)
-    silent = all(_says(step) or (again and _waits(step)) for step in clause.body)
+    silent = all(says(step) or (again and _waits(step)) for step in clause.body)
     return silent and not any(map(_raises, _following(around)))
+
+
+def around_clause(analysis: Analysis, place: Place) -> ast.ExceptHandler | None:
+    """The except clause at a place."""
+    module = analysis.project.by_filename.get(place.filename)
+    found = [] if module is None else _around(module.tree, place)
+    return found[-1] if found and isinstance(found[-1], ast.ExceptHandler) else None
 
 
 def _around(tree: ast.AST, place: Place) -> list[ast.AST]:
@@ -128,7 +135,8 @@ def _waits(step: ast.stmt) -> bool:
     )
 
 
-def _says(step: ast.stmt) -> bool:
+def says(step: ast.stmt) -> bool:
+    """Whether a statement does no more than log, or return without a value."""
     if isinstance(step, ast.Pass):
         return True
     if isinstance(step, ast.Return):

@@ -41,10 +41,11 @@ def joins(node: Branch, met: set[Place]) -> bool:
     then, orelse = _raises(node.then), _raises(node.orelse)
     if not (then or orelse) or variance(node.condition.taint) or not met:
         return then and orelse
-    return any(_comes_from(part, met) for part in parts_of(node.condition))
+    return any(comes_from(part, met) for part in parts_of(node.condition))
 
 
-def _comes_from(value: Value, places: set[Place]) -> bool:
+def comes_from(value: Value, places: set[Place]) -> bool:
+    """Whether a value is what one of the operations at these places gave, or stands in a list."""
     label = value.data[0] if value.tag == "sym" else None
     if not isinstance(label, tuple) or not label:
         return False
