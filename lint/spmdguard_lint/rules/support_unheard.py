@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _WRITES = frozenset({"write", "rename", "mkdir", "checkpoint-save"})
 _ENDS = frozenset({"raise", "exit", "assert"})
+_ENDING = frozenset({"kill", "abort", "run", "raise-if-deferred"})
 _SAVED = (*SAVES, "save_pretrained", "pickle.dump")
 
 
@@ -110,7 +111,8 @@ class Told(NamedTuple):
 def told_and_dropped(analysis: Analysis) -> Iterator[Told]:
     """Work that all ranks end because one has failed to write, in a program that ends as a success all the same."""
     for root in reading(analysis):
-        if "destroy_process_group" not in root.contents.ops or root.contents.events & {"kill", "abort"}:
+        contents = root.contents
+        if "destroy_process_group" not in contents.ops or contents.events & _ENDING or contents.defers:
             continue
         nodes = list(every_node(root.tree))
         telling = [node for node in nodes if isinstance(node, Op) and node.tells]

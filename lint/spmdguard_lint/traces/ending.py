@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from .nodes import Branch, Call, Handler, Jump, Node, Op, Tree, Try, every_node
+from .nodes import Branch, Call, Handler, Jump, Loop, Node, Op, Tree, Try, every_node
 from .pointing import Chain, raised_by
 
 _LEAVES = frozenset({"raise", "exit"})
@@ -51,7 +51,7 @@ def _behind(node: Node, chain: Chain, *, returns: bool) -> Iterator[Node]:
     inner: Tree | None = None
     for block, _ in chain:
         at = _position(block, node, inner)
-        if at is None:
+        if at is None or isinstance(block[at], Loop):  # another round of it may come
             return
         left = isinstance(block[at], Call)
         for step in block[at + 1 :] if left or not returns else ():

@@ -11,13 +11,17 @@ from dataclasses import replace
 from ..values.evaluate import rank_dependent
 from .judged import Candidate
 from .nodes import Branch, Jump, Op, Tree, every_node
+from .pointing import telling_jump
 from .terms import Reader
 
 _AWAY = frozenset({"return", "continue", "break"})
 
 
 def around_the_rest(candidate: Candidate, node: Branch, quiet: Reader) -> Candidate:
-    """The candidate with a branch whose other arm holds what follows, where that raises and meets nobody."""
+    """The candidate with a branch whose other arm holds what follows, where that raises and meets nobody.
+
+    What a reader has read it remembers by identity: the new lists live as long as it does.
+    """
     block, k = candidate.chain[0] if candidate.chain else ([], candidate.k)
     if node not in block or not rank_dependent(node.condition):
         return candidate
@@ -25,8 +29,8 @@ def around_the_rest(candidate: Candidate, node: Branch, quiet: Reader) -> Candid
     rest = block[index + 1 :]
     if _sends_away(node.then) is _sends_away(node.orelse) or _has_ops([node, *rest]):
         return candidate
-    quiet.held.append(rest)  # what a reader has read is remembered by identity
-    if "raise" not in quiet.ways_out(rest):
+    jump, _, precondition = telling_jump(rest, candidate.k)
+    if jump is None or jump.kind != "raise" or precondition:
         return candidate
     then, orelse = node.then, node.orelse
     if _sends_away(then):

@@ -408,6 +408,16 @@ def test_a_failure_that_the_exit_status_tells(end: str) -> None:
         """,
         """
         def main():
+            for attempt in range(3):
+                try:
+                    train()
+                    return
+                except Exception as error:  # SPG202
+                    print(error)
+            raise RuntimeError("failed three times")
+        """,
+        """
+        def main():
             try:
                 train()
             except Exception as error:
@@ -421,5 +431,5 @@ def test_a_failure_that_the_exit_status_tells(end: str) -> None:
     ],
 )
 def test_a_failure_that_nothing_tells(end: str) -> None:
-    """Success whatever happened, a raise for something else, a meeting before the exit, a status that is dropped."""
+    """Success, a raise for something else, a meeting before the exit, another round, a status that is dropped."""
     assert agree(START + textwrap.dedent(end), "SPG202")
