@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..facts.fact import Arg
 from ..traces.nodes import Event, Op
-from ..values.value import FALSE, NONE, TRUE, Value, choice, constant, expression, is_const, symbol, union
+from ..values.value import FALSE, NONE, TRUE, Value, choice, constant, expression, is_const, parts_of, symbol, union
 from .contents import is_container, structure, whole
 from .facts_values import argument
 from .frame import Frame
@@ -42,7 +42,8 @@ def describe(
     first = args[:1] if fact.kind == "point-to-point" else args[:2]
     given = (*first, *(kwargs[word] for word in _TENSORS if word in kwargs))
     each = [part for value in given for part in (value.data if value.tag == "tuple" else (value,))]
-    op.tensors = tuple(value for value in each if value.tag in ("expr", "ite") or is_generated(value))
+    if op.name != "all_gather" or not args or not _sized_apart(frame, args[0]):
+        op.tensors = tuple(value for value in each if value.tag in ("expr", "ite") or is_generated(value))
     if op.name == "broadcast":
         op.sent = next((value for value in given if not is_const(value)), None)
     op.tells = any(t.kind == "exception" for value in given for t in whole(frame, value).taint)
@@ -58,6 +59,17 @@ def describe(
     if op.begins:
         filled = {which.index for which in (*fact.buffers, *fact.outputs)}
         begun(frame, op.place, [arg for position, arg in enumerate(args[:2]) if position not in filled])
+
+
+def _sized_apart(frame: Frame, outputs: Value) -> bool:
+    """Whether a list of outputs has one of a size of its own for each rank: what ranks give need not be alike."""
+    from .containers import fields_of
+
+    made = frame.machine.made_by_rule.get(outputs.data[0]) if is_container(frame, outputs) else None
+    if made is None or made[0] is not fields_of(frame, outputs):
+        return False
+    _, item, _, element = made[1]
+    return any(part.key == item.key for part in parts_of(element))
 
 
 def is_generated(value: Value) -> bool:

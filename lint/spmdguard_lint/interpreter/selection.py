@@ -22,7 +22,7 @@ _TESTS = frozenset(
 )
 PICKS = frozenset({"nonzero", "unique", "unique_consecutive", "masked_select", "argwhere", "flatnonzero"})
 _LAYING = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "row_stack", "hstack"})
-_COPYING = frozenset({"tensor", "as_tensor", "array", "asarray"})  # of a list of numbers
+_COPYING = frozenset({"tensor", "as_tensor", "array", "asarray", "from_numpy"})  # of a list of numbers
 JOINING = _LAYING | _COPYING
 _PIECES = frozenset({"chunk", "tensor_split", "array_split"})
 _ROOTS = ("torch.", "numpy.")

@@ -50,10 +50,11 @@ A root that a rank computes from its own data, the clock or a random number is o
 `likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
 the rank, where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
 `unique`), is put together of such tensors or made of a list that is as long as this rank's own data says (`cat`,
-`stack`, `torch.tensor(found)`), or counts it to its largest number (`bincount`), and, on the group of all ranks, where
-it is cut or made to a length found there (`x[:, : lengths.max()]`) or is what a model has generated (`generate`). So is
-where one rank hands on its data piece by piece (`data[i : i + size]`, a loop of `ceil(n / size)` rounds) and the others
-always receive `size` rows. The buffer of a rank that receives a broadcast is compared where it is made like what that
+`stack`, `torch.tensor(found)`) or has an entry for each item of the rank's share (`range(rank, n, world)`; not where
+the code asks for the remainder of a division by the world size), or counts it to its largest number (`bincount`), and,
+on the group of all ranks, where it is cut or made to a length found there (`x[:, : lengths.max()]`) or is what a model
+has generated (`generate`). So is where one rank hands on its data piece by piece (`data[i : i + size]`, a loop of
+`ceil(n / size)` rounds) and the others always receive `size` rows. The buffer of a rank that receives a broadcast is compared where it is made like what that
 rank sends in its own turn, and a placeholder for a list of objects where it has an entry for each item that the rank
 gave to a gather before.
 Dtypes are compared where the calls that make or convert the tensors name them; where one rank converts
@@ -93,7 +94,7 @@ from .support_trees import WORLDS, Path, Step, finding_at, members_of, passed, r
 from .support_varying import varies
 
 if TYPE_CHECKING:
-    from ..analysis import Analysis
+    from ..analysis import Analysis, Root
     from ..traces.nodes import Tree
     from ..values.value import Value
 
@@ -114,28 +115,28 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         for step in root.steps:
             if isinstance(step.node, Op) and step.node.kind == "collective":
                 yield from _judge(step, step.node)
-                yield from _sizes(step, step.node)
+                yield from _sizes(step, step.node, root.tree)
                 yield from _lengths(step, step.node)
         yield from _roots_outside(root.tree)
-        yield from _in_arms(root.steps)
+        yield from _in_arms(root)
     yield from _lists(analysis)
 
 
-def _in_arms(reached: list[Step]) -> Iterable[Finding]:
+def _in_arms(root: Root) -> Iterable[Finding]:
     """Calls that meet from the two arms of a branch, with another root, operator, size or dtype in each."""
-    for pair in pairs(reached):
+    for pair in pairs(root.steps):
         step = Step(pair.met, pair.path)
         found = next(
-            iter((*_judge(step, pair.met), *_sizes(step, pair.met), *_lengths(step, pair.met))), None
+            iter((*_judge(step, pair.met), *_sizes(step, pair.met, root.tree), *_lengths(step, pair.met))), None
         )
         if found is not None:
             other = TrailStep(site(pair.other.place), f"`{pair.other.text}` is what the other ranks call")
             yield replace(found, trail=(*found.trail, other))
 
 
-def _sizes(step: Step, op: Op) -> Iterable[Finding]:
+def _sizes(step: Step, op: Op, tree: Tree) -> Iterable[Finding]:
     """Tensors of another size or dtype on each rank."""
-    found = unequal(op, step.path)
+    found = unequal(op, step.path, tree)
     if found is None and op.name in ALIKE:
         part = next((value for value in op.tensors if smaller_at_the_end(value, step.path)), None)
         found = None if part is None else ("likely", part, "the last piece of the data may be smaller")

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from ..interpreter.selection import JOINING
 from ..model import Certainty
 from ..traces.judged import group_key
-from ..traces.nodes import Op
-from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth
+from ..traces.nodes import Branch, Op, every_node
+from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth, world_dependent
+from ..values.value import parts_of
 from .support_lengths import cut_to_own_length, generated, sized_by_itself
 from .support_trees import WORLDS, Path, reaching
 
 if TYPE_CHECKING:
+    from ..traces.nodes import Tree
     from ..values.value import Value
 
 ALIKE = frozenset(
@@ -57,19 +59,27 @@ MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
 _RESIZING = frozenset({"interpolate", "upsample", "resize", "center_crop"})
 _FILTERS = frozenset({"masked_select", "nonzero", "unique", "unique_consecutive", "argwhere"})
 _COUNTERS = frozenset({"bincount", "one_hot"})  # as long as the largest number, where no length is given
+_DRAWN = frozenset({"data", "random"})
+_SHARED = frozenset({"rank", "group-rank"})
 _TESTS = frozenset({"<", "<=", ">", ">=", "==", "!=", "invert", "&", "|", "^"})
 _TESTING = frozenset({"bool", "isnan", "isfinite", "isinf", "eq", "ne", "gt", "lt", "ge", "le", "isin"})
 Dimensions = tuple[Any, ...]
 
 
-def unequal(op: Op, path: Path) -> tuple[Certainty, Value, str] | None:
-    """How sure it is that ranks hand tensors of other sizes to an operation, the tensor, and why."""
+def unequal(op: Op, path: Path, tree: Tree | None = None) -> tuple[Certainty, Value, str] | None:
+    """How sure it is that ranks hand tensors of other sizes to an operation, the tensor, and why.
+
+    ``tree`` holds the conditions that the program may check before.
+    """
     if op.name not in ALIKE:
         return None
     for value in op.tensors:
+        shared = op.name != "broadcast" and put_together(value, _SHARED)  # its root alone gives something
+        if shared and not divides_evenly(tree):
+            return "likely", value, "it has an entry for each item of this rank's share"
         if (
             filtered(value)
-            or put_together(value)
+            or put_together(value, _DRAWN)
             or (group_key(op) is None and cut_to_own_length(shaped(value)))
         ):
             return "likely", value, "its length depends on this rank's own data"
@@ -116,12 +126,25 @@ def filtered(value: Value) -> bool:
     return operator == "getitem" and _is_test(operands[1])
 
 
-def put_together(value: Value) -> bool:
-    """Whether a tensor is made of a list whose items, or their rows, are as many as this rank's own data says."""
+def put_together(value: Value, why: frozenset[str]) -> bool:
+    """Whether a tensor is made of a list whose items, or their rows, are as many as this rank alone says.
+
+    ``why`` are the kinds of reasons that count.
+    """
     value = shaped(value)
     if value.tag != "expr" or called(value.data[0]) not in JOINING or not value.trip:
         return False
-    return any(t.kind in ("data", "random") and t.certainty != "possible" for t in value.trip)
+    return any(t.kind in why and t.certainty != "possible" for t in value.trip)
+
+
+def divides_evenly(tree: Tree | None) -> bool:
+    """Whether a program asks somewhere for the remainder of a division by the world size: it sees to even shares."""
+    return any(
+        part.tag == "expr" and part.data[0] == "%" and world_dependent(part.data[1][1])
+        for node in every_node(tree or [])
+        if isinstance(node, Branch) and not rank_dependent(node.condition)
+        for part in parts_of(node.condition)
+    )
 
 
 def _is_test(index: Value) -> bool:
