@@ -30,10 +30,10 @@ from .protocols import special
 from .restored import restored
 from .selection import distinct, is_mask, picked, picks, placed
 from .stages import note_part
+from .tables import is_question, item_by_choice
 from .widths import width
 
 REST = "*"
-_QUESTIONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in", "not", "and", "or"})
 
 
 def make_display(frame: Frame, node: ast.List | ast.Set | ast.Dict) -> Value:
@@ -182,7 +182,7 @@ def read_item(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) 
         if -len(receiver.data) <= position < len(receiver.data):
             item: Value = receiver.data[position]
             return item
-    if receiver.tag == "tuple" and len(receiver.data) == 2 and _is_question(index):
+    if receiver.tag == "tuple" and len(receiver.data) == 2 and is_question(index):
         return choice(index, receiver.data[1], receiver.data[0])
     if receiver.tag == "obj" and frame.machine.objects.info(receiver).kind in ("list", "dict"):
         return container_item(frame, receiver, index)
@@ -209,7 +209,7 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
     rest = fields.get(REST)
     if name is not None and rest is not None:
         return placed(receiver, rest)
-    chosen = _item_by_choice(frame, receiver, index, fields)
+    chosen = item_by_choice(frame, receiver, index, fields, container_item)
     if chosen is not None:
         return chosen
     different = {item.key: item for item in fields.values()}
@@ -223,23 +223,6 @@ def container_item(frame: Frame, receiver: Value, index: Value) -> Value:
     if is_const(everything) and index.taint:
         everything = symbol(("item", receiver.data[0], index.key), everything.taint)
     return retaint(everything, union(everything.taint, index.taint), everything.trip)
-
-
-def _item_by_choice(frame: Frame, receiver: Value, index: Value, fields: dict[str, Value]) -> Value | None:
-    """The item at one of a few indices, or under the answer to a question (``table[rank == 0]``)."""
-    if is_split(index) and all(is_const(one) for one in alternatives(index)):
-        condition, then, orelse = index.data
-        return choice(
-            condition, container_item(frame, receiver, then), container_item(frame, receiver, orelse)
-        )
-    yes, no = ("True", "False") if "True" in fields else ("1", "0")
-    if _is_question(index) and {*fields} == {yes, no}:
-        return choice(index, fields[yes], fields[no])
-    return None
-
-
-def _is_question(value: Value) -> bool:
-    return value.tag == "expr" and value.data[0] in _QUESTIONS
 
 
 def item_name(frame: Frame, receiver: Value, index: Value) -> str | None:

@@ -28,6 +28,7 @@ from .stages import of_stage
 from .state import MADE, VERSION
 
 MAX_NESTING = 3
+MAX_LISTED = 6
 REST = "*"
 
 
@@ -143,4 +144,19 @@ def items_now(frame: Frame, value: Value) -> Value:
         names = [str(position) for position in range(len(fields))]
         if not structure(frame, value) and all(name in fields for name in names):
             return tuple_value([whole(frame, fields[name], 1) for name in names])
+    return whole(frame, value)
+
+
+def listed(frame: Frame, value: Value) -> Value:
+    """A short list of constants as a tuple of them; other values with their contents."""
+    from .containers import fields_of
+
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        first, second = listed(frame, then), listed(frame, orelse)
+        return value if first is then and second is orelse else choice(condition, first, second)
+    if is_container(frame, value) and len(fields_of(frame, value)) <= MAX_LISTED:
+        items = items_now(frame, value)
+        if items.tag == "tuple" and all(item.tag == "const" for item in items.data):
+            return items
     return whole(frame, value)

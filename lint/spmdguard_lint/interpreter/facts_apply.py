@@ -29,9 +29,11 @@ from .agreed import carry
 from .contents import whole, with_length
 from .expressions import text_of
 from .facts_values import (
+    GROUP_TYPE,
     argument,
     certainty_of,
     dtype_given,
+    made_from,
     main_predicate,
     seed,
     skipping,
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
 
 
 GROUP = "the default process group"
-GROUP_TYPE = "torch.distributed.ProcessGroup"
 _ASKED_FOR = frozenset({GROUP_TYPE, "torch.distributed.DeviceMesh"})
 
 
@@ -424,7 +425,7 @@ def result_of_fact(
         )
         return _typed(fact.returns, fact, name, receiver, members, place, 0)
     if fact.returns:
-        made_of = [receiver] if fact.event == "unwrap" and receiver is not None and not args else args
+        made_of = made_from(fact, receiver, args, kwargs)
         return _typed(fact.returns, fact, name, receiver, made_of, place, 0)
     if fact.result == "uniform":
         return symbol((name, place))

@@ -12,6 +12,8 @@ from .frame import Frame
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
 
+GROUP_TYPE = "torch.distributed.ProcessGroup"
+
 
 def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The value passed for an argument, or None."""
@@ -27,6 +29,19 @@ def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> 
 def dtype_given(kwargs: dict[str, Value]) -> list[Value]:
     """The dtype that a call is asked for, as one more operand of what it makes."""
     return [expression("dtype", (kwargs["dtype"],))] if "dtype" in kwargs else []
+
+
+def made_from(
+    fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+) -> list[Value]:
+    """What an object is made of: what is unwrapped; for a group of a mesh, the mesh and which dimension it is."""
+    if receiver is None:
+        return args
+    if fact.event == "unwrap" and not args:
+        return [receiver]
+    if fact.returns == GROUP_TYPE and receiver.tag == "extobj":
+        return [expression("dimension", (receiver, *args, *kwargs.values()))]
+    return args
 
 
 def main_predicate(

@@ -25,7 +25,7 @@ from ..values.value import (
 from .backward import exchanges
 from .comparisons import fold, hashes_alike
 from .concurrent import ASYNCIO, as_task
-from .contents import condition_of, items_now, whole, with_length
+from .contents import condition_of, items_now, listed, whole, with_length
 from .datasets import arguments_trip, loader_trip, made_of
 from .expressions import text_of
 from .facts_values import dtype_given
@@ -41,7 +41,7 @@ from .orders import CHANGING, reordered, sorted_list
 from .protocols import built_in, formatted
 from .records import RECORDS, make_record
 from .restored import restored
-from .selection import PICKS, in_pieces, keeps_length, laid_together, picked, picks
+from .selection import PICKS, in_pieces, infers, keeps_length, laid_together, picked, picks
 from .serialising import WRITERS, note_unwritable
 from .widths import width
 
@@ -108,7 +108,8 @@ def call_external(
     hide_handed(frame, args, kwargs, node)
     if everything and facts.agrees_by_name(qualname):
         return symbol((qualname, frame.place(node)))
-    made = expression(f"call:{qualname}", [*wholes(frame, everything), *dtype_given(kwargs)])
+    given = [listed(frame, value) for value in everything] if infers(qualname) else wholes(frame, everything)
+    made = expression(f"call:{qualname}", [*given, *dtype_given(kwargs)])
     made = laid_together(frame, qualname, equal_share(made, everything), args)
     if made_of(qualname):
         return retaint(made, made.taint, arguments_trip(frame, qualname, everything))

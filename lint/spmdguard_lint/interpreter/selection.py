@@ -24,6 +24,7 @@ PICKS = frozenset({"nonzero", "unique", "unique_consecutive", "masked_select", "
 _LAYING = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "row_stack", "hstack"})
 _COPYING = frozenset({"tensor", "as_tensor", "array", "asarray", "from_numpy"})  # of a list of numbers
 JOINING = _LAYING | _COPYING
+_INFERRING = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 _PIECES = frozenset({"chunk", "tensor_split", "array_split"})
 _ROOTS = ("torch.", "numpy.")
 _KEEPS_LENGTH = frozenset(
@@ -84,6 +85,11 @@ def laid_together(frame: Frame, qualname: str, made: Value, args: list[Value]) -
     trip = union(source.trip or NO_TAINT, *(item.trip or NO_TAINT for item in items))
     trip = frozenset(t for t in trip if t.kind not in ("synced", "order"))
     return retaint(made, made.taint, union(made.trip or NO_TAINT, trip)) if trip else made
+
+
+def infers(qualname: str) -> bool:
+    """Whether a library function makes a tensor whose dtype follows from the numbers that it is given."""
+    return qualname in _INFERRING
 
 
 def in_pieces(name: str, made: Value, args: list[Value]) -> Value:

@@ -7,13 +7,14 @@ converts what another hands over as it is.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Certainty
 from ..traces.nodes import Op
 from ..values.evaluate import Valuation, evaluate, holds_rank, truth
 from .support_numpy import FROM_NUMPY, PYTHON, numpy_dtype
+from .support_scalars import by_own_data, number_dtype, number_of
 from .support_shapes import ALIKE, KEEPING, called
 from .support_trees import WORLDS, Path, reaching
 
@@ -57,10 +58,20 @@ def unequal_dtypes(op: Op, path: Path) -> tuple[Certainty, Value] | None:
     if op.name not in _ALIKE:
         return None
     for value in op.tensors:
-        sure = _differ(value, path) if holds_rank(value) else None
-        if sure is not None:
-            return sure, value
+        for one in _each(value):
+            sure = _differ(one, path) if holds_rank(one) else by_own_data(one)
+            if sure is not None:
+                return sure, one
     return None
+
+
+def _each(value: Value) -> Iterator[Value]:
+    """The tensors that a value may be, where the same is chosen on all ranks."""
+    if value.tag == "ite" and not value.data[0].taint:
+        yield from _each(value.data[1])
+        yield from _each(value.data[2])
+    else:
+        yield value
 
 
 def _differ(value: Value, path: Path) -> Certainty | None:
@@ -99,6 +110,10 @@ def dtype_of(value: Value, at: Valuation) -> Dtype | None:
     if value.tag != "expr" or not str(value.data[0]).startswith("call:"):
         return Dtype(None, value.key)
     name, operands = called(value.data[0]), value.data[1]
+    number = number_of(value)
+    if number is not None:
+        inferred = number_dtype(number, at)
+        return Dtype(inferred, None if inferred else value.key)
     if value.data[0] in FROM_NUMPY and operands:
         array = numpy_dtype(operands[0], at)
         if array not in (None, PYTHON) and len(operands) == 1:

@@ -6,9 +6,10 @@ from ..facts import lookup as facts
 from ..traces.files import parts_of
 from ..traces.nodes import Branch
 from ..values.evaluate import Valuation, evaluate, rank_dependent
-from ..values.value import Value, alternatives
+from ..values.value import Value, alternatives, is_const
 from .support_trees import Path, members_of
 
+_MESH = "torch.distributed.DeviceMesh"
 _SUBGROUPS = "torch.distributed.new_subgroups"
 
 
@@ -19,7 +20,7 @@ def one_for_all_groups(root: Value, group: Value, path: Path) -> bool:
     if any(isinstance(node, Branch) and rank_dependent(node.condition) for node, _ in path):
         return False
     by_rank = any(t.kind in ("rank", "local-rank") for t in group.taint) and not _is_one(group)
-    return by_rank or any(map(_own, alternatives(group)))
+    return by_rank or any(_own(one) or _of_mesh(one) for one in alternatives(group))
 
 
 def _is_one(group: Value) -> bool:
@@ -44,3 +45,18 @@ def _own(group: Value) -> bool:
         return bool(origin[-1] == 0)  # the first of the pair; the second is the list of all
     fact = facts.function(origin[0])
     return fact is not None and fact.event == "own-group"
+
+
+def _of_mesh(group: Value) -> bool:
+    """Whether a group is that of one dimension of a mesh with several: ranks have different ones."""
+    if group.tag == "extobj" and group.data[2] is not None:
+        group = group.data[2]
+    if group.tag != "expr" or group.data[0] not in ("call:get_group", "dimension"):
+        return False
+    mesh, *dimension = group.data[1]
+    if mesh.tag == "expr" and mesh.data[0] == "getitem":
+        mesh, *dimension = mesh.data[1]
+    if not dimension or mesh.tag != "extobj" or mesh.data[0] != _MESH or mesh.data[2] is None:
+        return False
+    sizes = mesh.data[2].data if mesh.data[2].tag == "tuple" else ()
+    return sum(not (is_const(size) and size.data[0] == 1) for size in sizes) > 1

@@ -74,8 +74,7 @@ def unequal(op: Op, path: Path, tree: Tree | None = None) -> tuple[Certainty, Va
     if op.name not in ALIKE:
         return None
     for value in op.tensors:
-        shared = op.name != "broadcast" and put_together(value, _SHARED)  # its root alone gives something
-        if shared and not divides_evenly(tree):
+        if op.name != "broadcast" and of_share(value) and not divides_evenly(tree):
             return "likely", value, "it has an entry for each item of this rank's share"
         if (
             filtered(value)
@@ -135,6 +134,11 @@ def put_together(value: Value, why: frozenset[str]) -> bool:
     if value.tag != "expr" or called(value.data[0]) not in JOINING or not value.trip:
         return False
     return any(t.kind in why and t.certainty != "possible" for t in value.trip)
+
+
+def of_share(value: Value) -> bool:
+    """Whether a tensor is made of a list with an entry for each item of a rank's share; not one of two lists."""
+    return put_together(value, _SHARED) and shaped(value).data[1][0].tag != "ite"
 
 
 def divides_evenly(tree: Tree | None) -> bool:

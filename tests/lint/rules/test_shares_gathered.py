@@ -89,6 +89,12 @@ def test_equal_shares_and_sizes_that_are_told() -> None:
             mine = torch.stack([model(item) for item in items[dist.get_rank() :: dist.get_world_size()]])
             dist.all_reduce(mine.sum(0))
 
+        def one_of_two_lists(model, first, second):
+            mine = first if dist.get_rank() == 0 else second
+            dist.all_reduce(torch.tensor([1, 2] if dist.get_rank() == 0 else [0, 0]))
+            dist.all_reduce(torch.tensor([model, 2] if dist.get_rank() == 0 else [0, 0]))
+            dist.all_reduce(torch.stack(mine))
+
         def objects(model, items):
             mine = [model(item) for item in items[dist.get_rank() :: dist.get_world_size()]]
             dist.all_gather_object([None] * dist.get_world_size(), mine)

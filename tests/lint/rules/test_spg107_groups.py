@@ -74,3 +74,49 @@ def some(x):
 """,
         "SPG107",
     )
+
+
+def test_groups_of_a_mesh() -> None:
+    """One dimension of several, by name and by number; a mesh of one dimension is the world, and so are sizes of one."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.distributed.device_mesh import init_device_mesh
+
+
+        class Worker:
+            def __init__(self, tp):
+                world = dist.get_world_size()
+                self.mesh = init_device_mesh("cuda", (world // tp, tp), mesh_dim_names=("dp", "tp"))
+                self.tp_mesh = self.mesh["tp"]
+                self.flat = init_device_mesh("cuda", (world,), mesh_dim_names=("dp",))
+                self.one = init_device_mesh("cuda", mesh_shape=(1, world), mesh_dim_names=("dp", "tp"))
+
+            def one_number(self, x):
+                dist.broadcast(x, src=0, group=self.mesh.get_group("tp"))  # SPG107
+                dist.broadcast(x, 0, group=self.tp_mesh.get_group())  # SPG107
+                dist.reduce(x, dst=0, group=self.mesh.get_group(mesh_dim=1))  # SPG107
+                dist.broadcast_object_list([x], src=0, group=self.mesh["dp"].get_group())  # SPG107
+
+            def members(self, x):
+                dist.broadcast(x, group_src=0, group=self.mesh.get_group("tp"))
+                dist.broadcast(x, src=dist.get_global_rank(self.tp_mesh.get_group(), 0), group=self.tp_mesh.get_group())
+                dist.broadcast(x, src=0, group=self.flat.get_group())
+                dist.broadcast(x, src=0, group=self.flat["dp"].get_group())
+                dist.broadcast(x, src=0, group=self.one["tp"].get_group())
+                dist.broadcast(x, src=dist.get_rank() // 2 * 2, group=self.tp_mesh.get_group())
+                if self.mesh["dp"].get_local_rank() == 0:
+                    dist.broadcast(x, src=0, group=self.tp_mesh.get_group())
+                if dist.get_rank() < 2:
+                    dist.broadcast(x, src=0, group=self.tp_mesh.get_group())
+
+
+        def function(x, tp):
+            mesh = init_device_mesh("cuda", mesh_shape=(2, dist.get_world_size() // 2))
+            group = mesh.get_group(1)
+            if x is not None:
+                dist.gather(x, [x, x] if dist.get_rank(group) == 0 else None, dst=0, group=group)  # SPG107
+        """,
+        "SPG107",
+    )
