@@ -31,9 +31,7 @@ def dtype_given(kwargs: dict[str, Value]) -> list[Value]:
     return [expression("dtype", (kwargs["dtype"],))] if "dtype" in kwargs else []
 
 
-def made_from(
-    fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
-) -> list[Value]:
+def made_from(fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
     """What an object is made of: what is unwrapped; for a group of a mesh, the mesh and which dimension it is."""
     if receiver is None:
         return args

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 from ..facts.fact import Arg
 from ..traces.nodes import Event, Op
-from ..values.value import FALSE, NONE, TRUE, Value, choice, constant, expression, is_const, parts_of, symbol, union
+from ..values.value import (
+    FALSE,
+    NONE,
+    TRUE,
+    Value,
+    choice,
+    constant,
+    expression,
+    is_const,
+    parts_of,
+    symbol,
+    union,
+)
 from .contents import is_container, structure, whole
 from .facts_values import argument
 from .frame import Frame

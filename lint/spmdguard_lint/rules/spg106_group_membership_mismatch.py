@@ -3,7 +3,8 @@
 
 ## What it does
 Finds process groups that only some ranks make, groups made of other ranks on each rank, collectives
-on a group that only some of its members call, and those that only ranks outside the group call.
+on a group that only some of its members call (also where the members name another group in the same call, be it one of
+the same ranks), and those that only ranks outside the group call.
 
 ## Why is this bad
 `new_group` is called by all ranks of the job, members or not, in the same order: it is how ranks agree on
@@ -55,12 +56,13 @@ from typing import TYPE_CHECKING
 
 from ..model import Finding
 from ..traces.divergence import variance
+from ..traces.judged import is_default_group
 from ..traces.nodes import Branch, Op
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent
 from .registry import rule
 from .support import from_divergence, operation_text
 from .support_claims import NEW_GROUP, RANK_KINDS, claimed, members_part, where
-from .support_trees import WORLDS, Path, finding_at, reaching
+from .support_trees import WORLDS, Path, chosen, everybody_in, finding_at, passed, reaching
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -70,6 +72,7 @@ RULE = rule(code="SPG106", name="group-membership-mismatch", severity="error", s
 _OWN = (*RANK_KINDS, "random", "environment", "time")
 MAKE = "make the group on every rank, in the same order, and use it only where the rank is a member"
 OTHERS = "call it on the group of the ranks that reach it"
+SAME = "name one group on all of its ranks"
 CALL = "let every member of the group make the call"
 
 
@@ -87,6 +90,44 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             yield from_divergence(RULE, divergence, message, CALL)
     yield from _unequal_groups(analysis)
     yield from _groups_of_others(analysis)
+    yield from _groups_by_rank(analysis)
+
+
+def _groups_by_rank(analysis: Analysis) -> Iterable[Finding]:
+    """Calls for which one rank names a group whose members name another one."""
+    for root in analysis.roots:
+        for step in root.steps:
+            op = step.node
+            if not isinstance(op, Op) or op.kind != "collective" or op.group is None or op.group.tag != "ite":
+                continue
+            if rank_dependent(op.group) and _apart(op.group, (*step.path, *passed(root.tree, step))):
+                message = f"ranks call `{op.text}` on other groups, which have members in common"
+                taints = variance(op.group.taint)[:2]
+                yield finding_at(
+                    RULE, op, message, SAME, certainty="definite", taints=taints, calls=step.calls
+                )
+
+
+def _apart(group: Value, path: Path) -> bool:
+    """Whether a member of the group that a rank names comes to the call, too, and names another group."""
+    for world, local in ((2, 2), (4, 2), (8, 4)):
+        named: dict[int, tuple[object, tuple[int, ...]]] = {}
+        for rank in range(world):
+            at = Valuation(rank, world, local)
+            if reaching(path, at):
+                one = chosen(group, at)
+                members = None if one is None else everybody_in(one, at)
+                if one is None or members is None or max(members, default=0) >= world:
+                    break
+                named[rank] = (None if is_default_group(one) else one.key, members)
+        else:
+            if any(
+                other in named and named[other][0] != key
+                for rank, (key, members) in named.items()
+                for other in (members if rank in members else ())
+            ):
+                return True
+    return False
 
 
 def _groups_of_others(analysis: Analysis) -> Iterable[Finding]:

@@ -44,26 +44,24 @@ def exchange(buffers):
 ```
 
 ## Known limits
-Roots within sub-groups legitimately differ from group to group, and are judged only where a rank names
-itself, and where all ranks name one number although each calls on the group that it belongs to (of a `DeviceMesh`, where
-the code says that it has several dimensions).
-A root that a rank computes from its own data, the clock or a random number is of certainty
-`likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
+Roots within sub-groups legitimately differ from group to group, and are judged only where a rank names itself, and
+where all ranks name one number although each calls on the group that it belongs to (of a `DeviceMesh`, where the code
+says that it has several dimensions). A root that a rank computes from its own data, the clock or a random number is of
+certainty `likely`. Sizes are compared where the tensors are made of numbers that the code writes down or computes from
 the rank, where a tensor holds those elements of this rank's own data that meet a test (`x[mask]`, `nonzero`,
 `unique`), is put together of such tensors or made of a list that is as long as this rank's own data says (`cat`,
 `stack`, `torch.tensor(found)`) or has an entry for each item of the rank's share (`range(rank, n, world)`; not where
 the code asks for the remainder of a division by the world size), or counts it to its largest number (`bincount`), and,
 on the group of all ranks, where it is cut or made to a length found there (`x[:, : lengths.max()]`) or is what a model
 has generated (`generate`). So is where one rank hands on its data piece by piece (`data[i : i + size]`, a loop of
-`ceil(n / size)` rounds) and the others always receive `size` rows. The buffer of a rank that receives a broadcast is compared where it is made like what that
-rank sends in its own turn, and a placeholder for a list of objects where it has an entry for each item that the rank
-gave to a gather before.
-Dtypes are compared where the calls that make or convert the tensors name them or the numbers that they are made of tell
-(`torch.tensor(total / n if n else 0)`, not a list with computed items); where one rank converts (`x.half()`) what the
-others hand over as it is, the certainty is `likely`. Lengths of lists are compared where the code writes their items
-down or repeats one (`[None] * n`), numbers of rows where the code computes them from the rank, and where one list of
-this rank's own counts is given for both directions. Arms of a branch are compared where nothing else in them decides
-about operations.
+`ceil(n / size)` rounds) and the others always receive `size` rows. The buffer of a rank that receives a broadcast is
+compared where it is made like what that rank sends in its own turn, and a placeholder for a list of objects where it
+has an entry for each item that the rank gave to a gather before. Dtypes are compared where the calls that make or
+convert the tensors name them or the numbers that they are made of tell (`torch.tensor(total / n if n else 0)`, not a
+list with computed items); where one rank converts (`x.half()`) what the others hand over as it is, the certainty is
+`likely`. Lengths of lists are compared where the code writes their items down or repeats one (`[None] * n`), numbers
+of rows where the code computes them from the rank, and where one list of this rank's own counts is given for both
+directions. Arms of a branch are compared where nothing else in them decides about operations.
 
 ## Fix safety
 No fix: only the author knows the root.
@@ -129,7 +127,8 @@ def _in_arms(root: Root) -> Iterable[Finding]:
     for pair in pairs(root.steps):
         step = Step(pair.met, pair.path)
         found = next(
-            iter((*_judge(step, pair.met), *_sizes(step, pair.met, root.tree), *_lengths(step, pair.met))), None
+            iter((*_judge(step, pair.met), *_sizes(step, pair.met, root.tree), *_lengths(step, pair.met))),
+            None,
         )
         if found is not None:
             other = TrailStep(site(pair.other.place), f"`{pair.other.text}` is what the other ranks call")

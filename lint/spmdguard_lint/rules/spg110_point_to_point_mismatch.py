@@ -43,12 +43,13 @@ def exchange(x):
 or let the even ranks send first and the odd ones receive first.
 
 ## Known limits
-The moves of each rank are played for worlds of 2 and 4 ranks. Judged where the partners are computed from rank
-and world size, on the default group, and under conditions on rank and world size alone; loops whose number of rounds
-is not known run once. Numbers that the program checks against the world size (`assert senders + receivers ==
-world_size`) are tried out. The messages of a batch (`batch_isend_irecv`) are those made on the way to it. Receives
-without a message are looked for in whole programs, not in functions that others call. A `recv` that names no sender is
-played with two orders in which messages may come, from the first rank and from the last one.
+The moves of each rank are played for worlds of 2 and 4 ranks. Judged where the partners are computed from rank and
+world size, on the default group, and under conditions on rank and world size alone; loops whose number of rounds is
+not known run once. Numbers that the program checks against the world size (`assert senders + receivers == world_size`)
+are tried out. The messages of a batch (`batch_isend_irecv`) are those made on the way to it. Receives without a
+message are looked for in whole programs, not in functions that others call. A `recv` that names no sender is played
+with two orders in which messages may come, from the first rank and from the last one. Collectives count as far as
+every rank waits in them; one that is begun (`async_op=True`) is waited for where its handle is.
 
 ## Fix safety
 No fix.
@@ -174,7 +175,7 @@ def _wrong_partner(root: Root, *, entry: bool) -> tuple[Move, Finding] | None:
 def _in_circle(outcome: Outcome, *, rough: bool) -> tuple[Move, Finding] | None:
     """Ranks that wait for one another, at least one of them for a message."""
     circle = outcome.circle()
-    receiving = [rank for rank in circle if outcome.stuck[rank].kind != "meet"]
+    receiving = [rank for rank in circle if rank not in outcome.meeting]
     if not receiving or (rough and len(receiving) < len(circle)):
         return None
     rank = receiving[0]
@@ -182,7 +183,12 @@ def _in_circle(outcome: Outcome, *, rough: bool) -> tuple[Move, Finding] | None:
     move, other = outcome.stuck[rank], outcome.stuck[following]
     if any(message.sender == following and message.taken is None for _, message in outcome.sent):
         move, other = (outcome.receives.get(one, outcome.stuck[one]) for one in (rank, following))
-    if other.node.place == move.node.place:
+    if other.node.place == move.node.place and following in outcome.meeting:
+        message = (
+            f"rank {rank} waits in `{move.text}` for a message of rank {following}, "
+            "which waits there for the others to join a collective"
+        )
+    elif other.node.place == move.node.place:
         message = f"ranks {_listed(circle)} all wait in `{move.text}`, and none comes to its send"
     else:
         message = (
@@ -196,7 +202,7 @@ def _without_message(outcome: Outcome, *, whole: bool) -> tuple[Move, Finding] |
     """A receive for which the rank that it names, which has come to its end, sends nothing."""
     for rank, move in outcome.stuck.items():
         others = outcome.waits_for[rank]
-        if move.kind == "meet" or not others or others & outcome.stuck.keys() or -1 in others:
+        if rank in outcome.meeting or not others or others & outcome.stuck.keys() or -1 in others:
             continue
         sent = [m for r, m in outcome.sent if r == rank and m.sender in others and m.taken is None]
         if not sent and not whole:

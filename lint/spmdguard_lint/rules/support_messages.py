@@ -88,11 +88,23 @@ class Posted:
     message: Message | None = None
 
 
+@dataclass(eq=False)
+class Meeting:
+    """A collective that a rank has begun, the ``number``-th of its own: it ends when all ranks have begun as many."""
+
+    move: Move
+    number: int
+
+
 @dataclass
 class Outcome:
-    """How the scripts ended: where ranks stand for ever, what was sent, and the receive that a wait waits for."""
+    """How the scripts ended: where ranks stand for ever, what was sent, and the receive that a wait waits for.
+
+    ``meeting`` are the ranks that wait for others in a collective, not for a message.
+    """
 
     stuck: dict[int, Move] = field(default_factory=dict)
+    meeting: set[int] = field(default_factory=set)
     sent: list[tuple[int, Message]] = field(default_factory=list)
     waits_for: dict[int, frozenset[int]] = field(default_factory=dict)
     receives: dict[int, Move] = field(default_factory=dict)
@@ -213,8 +225,8 @@ class _Reader:
                 self._message(message, calls)
         elif op.kind == "point-to-point":
             self._message(op, calls)
-        elif op.name in _MEETINGS and op.kind == "collective" and group_key(op) is None and not op.handle:
-            self._add(Move("meet", op, calls))
+        elif _meets(op):
+            self._add(Move("meet", op, calls, blocking=not op.begins))
 
     def _message(self, op: Op, calls: tuple[Call, ...]) -> None:
         receives = op.name in RECEIVES
@@ -299,6 +311,12 @@ class _Reader:
             raise Unclear
 
 
+def _meets(op: Op) -> bool:
+    """Whether ranks wait for one another in an operation, at once or where its handle is waited for."""
+    known = op.begins is not None or not op.handle
+    return op.name in _MEETINGS and op.kind == "collective" and group_key(op) is None and known
+
+
 def _jumps(nodes: Tree) -> Iterator[Jump]:
     """The jumps by which a tree of an arm may be left."""
     for node in nodes:
@@ -333,7 +351,8 @@ class Play:
         self.position = [0] * len(scripts)
         self.sent: list[tuple[int, Message]] = []
         self.posted: list[list[Posted]] = [[] for _ in scripts]
-        self.begun: list[Message | Posted | None] = [None] * len(scripts)
+        self.begun: list[Message | Posted | Meeting | None] = [None] * len(scripts)
+        self.meetings: list[list[Meeting]] = [[] for _ in scripts]
 
     def run(self) -> Outcome:
         """Move whoever can move, until nobody can."""
@@ -347,6 +366,8 @@ class Play:
             if move is not None:
                 outcome.stuck[rank] = move
                 outcome.waits_for[rank] = self._waits_for(rank, move)
+                if move.kind == "meet" or (move.kind == "wait" and not any(self._messages(rank, move))):
+                    outcome.meeting.add(rank)
                 outcome.receives.update((rank, one.move) for one in reversed(self._unmet(rank, move)))
         return outcome
 
@@ -358,16 +379,9 @@ class Play:
         move = self._move(rank)
         if move is None:
             return False
-        if move.kind in ("send", "receive") and self.begun[rank] is None:
+        if move.kind != "wait" and self.begun[rank] is None:
             self.begun[rank] = self._begin(rank, move)
             self._match()
-            return True
-        if move.kind == "meet":
-            moves = [self._move(other) for other in range(len(self.scripts))]
-            if not all(other is not None and other.kind == "meet" for other in moves):
-                return False
-            for other in range(len(self.scripts)):
-                self.position[other] += 1
             return True
         if not self._done(rank, move):
             return False
@@ -375,7 +389,11 @@ class Play:
         self.position[rank] += 1
         return True
 
-    def _begin(self, rank: int, move: Move) -> Message | Posted:
+    def _begin(self, rank: int, move: Move) -> Message | Posted | Meeting:
+        if move.kind == "meet":
+            meeting = Meeting(move, len(self.meetings[rank]) + 1)
+            self.meetings[rank].append(meeting)
+            return meeting
         if move.kind == "receive":
             posted = Posted(move)
             self.posted[rank].append(posted)
@@ -398,13 +416,26 @@ class Play:
         begun = self.begun[rank]
         if move.kind == "wait":
             return not any(True for _ in self._waited(rank, move))
+        if isinstance(begun, Meeting):
+            return not move.blocking or not self._missing(begun)
         if isinstance(begun, Posted):
             return not move.blocking or begun.message is not None
         if isinstance(begun, Message):
             return not move.blocking or self.eager or begun.taken is not None
         return True
 
+    def _missing(self, meeting: Meeting) -> frozenset[int]:
+        """The ranks that have not come to a collective."""
+        return frozenset(rank for rank, begun in enumerate(self.meetings) if len(begun) < meeting.number)
+
     def _waited(self, rank: int, move: Move) -> Iterator[int]:
+        """The ranks on which a wait still depends."""
+        yield from self._messages(rank, move)
+        for meeting in self.meetings[rank]:
+            if meeting.move.node.place in move.places:
+                yield from self._missing(meeting)
+
+    def _messages(self, rank: int, move: Move) -> Iterator[int]:
         """The ranks on whose sends and receives a wait still depends."""
         for posted in self._unmet(rank, move):
             yield -1 if posted.move.peer is None else posted.move.peer
@@ -420,9 +451,9 @@ class Play:
     def _waits_for(self, rank: int, move: Move) -> frozenset[int]:
         if move.kind == "wait":
             return frozenset(self._waited(rank, move))
-        if move.kind == "meet":
-            others = range(len(self.scripts))
-            return frozenset(r for r in others if (m := self._move(r)) is None or m.kind != "meet")
+        begun = self.begun[rank]
+        if isinstance(begun, Meeting):
+            return self._missing(begun)
         return frozenset({-1 if move.peer is None else move.peer})
 
 

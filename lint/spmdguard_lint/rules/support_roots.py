@@ -7,7 +7,7 @@ from ..traces.files import parts_of
 from ..traces.nodes import Branch
 from ..values.evaluate import Valuation, evaluate, rank_dependent
 from ..values.value import Value, alternatives, is_const
-from .support_trees import Path, members_of
+from .support_trees import Path, chosen, everybody_in
 
 _MESH = "torch.distributed.DeviceMesh"
 _SUBGROUPS = "torch.distributed.new_subgroups"
@@ -25,8 +25,13 @@ def one_for_all_groups(root: Value, group: Value, path: Path) -> bool:
 
 def _is_one(group: Value) -> bool:
     """Whether the members are the same whoever asks: ranks differ in whether they hold the group at all."""
-    known = {members_of(group, Valuation(rank, 4, 2)) for rank in range(4)}
+    known = {_members(group, Valuation(rank, 4, 2)) for rank in range(4)}
     return None not in known and len(known) == 1
+
+
+def _members(group: Value, at: Valuation) -> tuple[int, ...] | None:
+    one = chosen(group, at)
+    return None if one is None else everybody_in(one, at)
 
 
 def root_of_all(root: Value) -> object:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..model import Certainty, Finding, RuleInfo, TrailStep
 from ..traces.divergence import group_key
+from ..traces.judged import is_default_group
 from ..traces.nodes import (
     APART,
     Branch,
@@ -27,7 +28,7 @@ from ..traces.nodes import (
     every_node,
 )
 from ..values.evaluate import Valuation, evaluate, truth
-from ..values.value import Taint, Value
+from ..values.value import NONE, Taint, Value
 from .support import site, source_text
 
 if TYPE_CHECKING:
@@ -140,6 +141,24 @@ def members_of(group: Value, at: Valuation) -> tuple[int, ...] | None:
     if not isinstance(members, (tuple, list, range)) or not all(isinstance(m, int) for m in members):
         return None
     return tuple(members)
+
+
+def chosen(value: Value, at: Valuation) -> Value | None:
+    """Which of several values a rank has; None where that is not known."""
+    while value.tag == "ite":
+        known = truth(value.data[0], at)
+        if known is None:
+            return None
+        value = value.data[1 if known else 2]
+    return value
+
+
+def everybody_in(group: Value, at: Valuation) -> tuple[int, ...] | None:
+    """The global ranks of a group, which are all where it is the default one or was made without a list."""
+    listed = group.data[2] if group.tag == "extobj" else None
+    if is_default_group(group) or (listed is not None and listed.key == NONE.key):
+        return tuple(range(at.world))
+    return members_of(group, at)
 
 
 def shown(step: Step) -> Node:

@@ -67,6 +67,10 @@ class Some:
         if dist.get_rank() in (0, 1):
             self.pair = pair
 
+def all_or_all(x):
+    group = dist.new_group() if dist.get_rank() else dist.group.WORLD
+    dist.broadcast(x, src=0, group=group)
+
 def some(x):
     own = Some()
     if hasattr(own, "pair"):
@@ -77,7 +81,7 @@ def some(x):
 
 
 def test_groups_of_a_mesh() -> None:
-    """One dimension of several, by name and by number; a mesh of one dimension is the world, and so are sizes of one."""
+    """One dimension of several, by name and by number; a mesh of one dimension, or with sizes of one, is the world."""
     assert agree(
         """
         import torch

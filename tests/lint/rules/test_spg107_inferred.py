@@ -57,7 +57,7 @@ def test_numbers_of_one_type(made: str) -> None:
 
 
 def test_numbers_that_own_data_chooses() -> None:
-    """A mean where a rank has seen something, the whole number 0 where it has not; a list of tensors of several types."""
+    """A mean where a rank has seen something, the whole number 0 where it has not; tensors of several types."""
     assert agree(
         """
         import torch
