@@ -41,6 +41,7 @@ from .orders import CHANGING, reordered, sorted_list
 from .protocols import built_in, formatted
 from .records import RECORDS, make_record
 from .restored import restored
+from .packing import unpacked
 from .selection import PICKS, in_pieces, infers, keeps_length, laid_together, picked, picks
 from .serialising import WRITERS, note_unwritable
 from .widths import width
@@ -68,6 +69,9 @@ def call_external(
     spread: bool = False,
 ) -> Value:
     """Call something outside the project."""
+    taken = unpacked(qualname, args)
+    if taken is not None:
+        return taken
     if qualname.startswith("builtins."):
         return call_builtin(frame, qualname[9:], args, kwargs, node)
     if qualname in WRITERS:
