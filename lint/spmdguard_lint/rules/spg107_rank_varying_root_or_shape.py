@@ -251,7 +251,7 @@ def _roots_outside(tree: Tree) -> Iterable[Finding]:
         elif _is_outside(node.root, node.group, step.path):
             message = f"the root of `{node.text}` is no member of the group"
             yield finding_at(RULE, node, message, GLOBAL, certainty="definite", calls=step.calls)
-        elif one_for_all_groups(node.root, node.group, step.path):
+        elif one_for_all_groups(node.root, node.group, step.path, tree):
             message = f"the root of `{node.text}` is one global rank, and ranks call it on different groups"
             yield finding_at(RULE, node, message, GLOBAL, calls=step.calls)
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from ..facts import lookup as facts
 from ..traces.files import parts_of
-from ..traces.nodes import Branch
+from ..traces.nodes import Branch, Loop, Op, Tree
 from ..values.evaluate import Valuation, evaluate, rank_dependent
-from ..values.value import Value, alternatives, is_const
-from .support_trees import Path, chosen, everybody_in
+from ..values.value import NONE, Value, alternatives, is_const
+from .support_trees import Path, chosen, everybody_in, steps
 
 _MESH = "torch.distributed.DeviceMesh"
 _SUBGROUPS = "torch.distributed.new_subgroups"
 
 
-def one_for_all_groups(root: Value, group: Value, path: Path) -> bool:
+def one_for_all_groups(root: Value, group: Value, path: Path, tree: Tree) -> bool:
     """Whether ranks of different groups all come to a call with the same number as root."""
     if not isinstance(root_of_all(root), int):
         return False
     if any(isinstance(node, Branch) and rank_dependent(node.condition) for node, _ in path):
         return False
-    by_rank = any(t.kind in ("rank", "local-rank") for t in group.taint) and not _is_one(group)
+    by_rank = any(t.kind in ("rank", "local-rank") for t in group.taint)
+    by_rank = by_rank and not _is_one(group) and not _made_once(group, tree)
     return by_rank or any(_own(one) or _of_mesh(one) for one in alternatives(group))
 
 
@@ -27,6 +28,19 @@ def _is_one(group: Value) -> bool:
     """Whether the members are the same whoever asks: ranks differ in whether they hold the group at all."""
     known = {_members(group, Valuation(rank, 4, 2)) for rank in range(4)}
     return None not in known and len(known) == 1
+
+
+def _made_once(group: Value, tree: Tree) -> bool:
+    """Whether a rank has the one group that the program makes, outside loops, or none at all."""
+    groups = {one.key: one for one in alternatives(group) if one.key != NONE.key}
+    if len(groups) != 1:
+        return False
+    (only,) = groups.values()
+    origin = only.data[1] if only.tag == "extobj" else None
+    if not isinstance(origin, tuple) or len(origin) < 2:
+        return False
+    made = [step for step in steps(tree) if isinstance(step.node, Op) and step.node.place == origin[1]]
+    return len(made) == 1 and not any(isinstance(node, Loop) for node, _ in made[0].path)
 
 
 def _members(group: Value, at: Valuation) -> tuple[int, ...] | None:

@@ -80,6 +80,44 @@ def some(x):
     )
 
 
+def test_one_group_of_ranks_that_are_not_written_down() -> None:
+    """The one group that a program makes is the same for all who hold it; of several made in a loop each has its own."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Ends:
+            def __init__(self):
+                self.rank, self.last = dist.get_rank(), dist.get_world_size() - 1
+                ends = sorted({0, self.last})
+                group = dist.new_group(ends)
+                self.group = group if self.rank in ends and len(ends) == 2 else None
+
+        def copy(x, ends):
+            if ends.group is None:
+                return
+            dist.broadcast(x, src=0, group=ends.group)
+
+        class Pairs:
+            def __init__(self):
+                self.group = None
+                for first in range(0, dist.get_world_size(), 2):
+                    ranks = sorted({first, first + 1})
+                    group = dist.new_group(ranks)
+                    if dist.get_rank() in ranks:
+                        self.group = group
+
+        def among_pairs(x, pairs):
+            dist.broadcast(x, src=0, group=pairs.group)  # SPG107
+
+        def main(x):
+            copy(x, Ends())
+            among_pairs(x, Pairs())
+        """,
+        "SPG107",
+    )
+
+
 def test_groups_of_a_mesh() -> None:
     """One dimension of several, by name and by number; a mesh of one dimension, or with sizes of one, is the world."""
     assert agree(
