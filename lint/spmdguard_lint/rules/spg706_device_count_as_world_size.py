@@ -2,12 +2,14 @@
 # device-count-as-world-size (SPG706)
 
 ## What it does
-Finds groups and samplers whose size is the number of devices of this host, while the rank is the launcher's.
+Finds groups and samplers whose size is the number of devices of this host, as it is or times torchrun's number of hosts
+(`GROUP_WORLD_SIZE`), while the rank is the launcher's.
 
 ## Why is this bad
 On one host with one process per device the two are equal, and the program works. On two hosts every host
 makes a group of its own size: ranks beyond it are refused, and the others wait for a group that is never
-complete.
+complete. Where the launcher starts fewer processes than a host has devices (`--nproc_per_node=2` of eight), all wait
+for ranks that nobody has started.
 
 ## Example
 ```python
@@ -35,7 +37,7 @@ The launcher's environment has both, rank and world size.
 
 ## Known limits
 Programs that start their own processes on one host (`mp.spawn`) may use the number of devices, and do not get
-this report.
+this report. A product with another number of hosts is left alone: on full hosts it is the size of the job.
 
 ## Fix safety
 No fix.
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 RULE = rule(
     code="SPG706", name="device-count-as-world-size", severity="warning", status="stable", page=__doc__
 )
+_HOSTS = ("environ", "GROUP_WORLD_SIZE")
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -76,7 +79,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
                 yield finding(
                     RULE,
                     node,
-                    f"`{node.text}` takes the number of devices of this host for the size of the whole job",
+                    f"`{node.text}` takes the number of devices for the size of the whole job",
                     "leave it out: the launcher's environment has both rank and world size",
                 )
 
@@ -107,6 +110,16 @@ def launched(rank: Value) -> bool:
 
 
 def is_device_count(value: Value) -> bool:
-    """Whether a value is a number of devices, as it is."""
+    """Whether a value is a number of devices, as it is or times the number of hosts that the launcher gives."""
+    if value.tag == "expr" and value.data[0] == "*":
+        first, second = value.data[1]
+        return (is_device_count(first) and _launched_hosts(second)) or (
+            is_device_count(second) and _launched_hosts(first)
+        )
     name = value.data[0] if value.tag == "sym" else None
     return isinstance(name, tuple) and str(name[0]).endswith("device_count")
+
+
+def _launched_hosts(value: Value) -> bool:
+    """Whether a number is what torchrun says of its hosts, beside which it says how many processes it has started."""
+    return any(part.tag == "sym" and part.data[0] == _HOSTS for part in parts_of(value))

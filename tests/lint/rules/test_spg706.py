@@ -77,3 +77,34 @@ def test_sampler_of_the_whole_job() -> None:
         """,
         "SPG706",
     )
+
+
+def test_devices_times_the_hosts_of_torchrun() -> None:
+    """torchrun says how many processes it has started, which may be fewer than there are devices."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler
+
+        def join():
+            devices = torch.cuda.device_count()
+            rank = int(os.environ["RANK"])
+            size = int(os.environ["GROUP_WORLD_SIZE"]) * devices
+            dist.init_process_group("nccl", rank=rank, world_size=size)  # SPG706
+            return DistributedSampler([], num_replicas=size, rank=dist.get_rank())  # SPG706
+
+        def started(local):
+            rank = int(os.environ["GROUP_RANK"]) * torch.cuda.device_count() + local
+            size = int(os.environ["GROUP_WORLD_SIZE"]) * torch.cuda.device_count()
+            dist.init_process_group("nccl", rank=rank, world_size=size)
+
+        def told():
+            per_host = int(os.environ["LOCAL_WORLD_SIZE"])
+            size = int(os.environ["GROUP_WORLD_SIZE"]) * per_host
+            dist.init_process_group("nccl", rank=int(os.environ["RANK"]), world_size=size)
+        """,
+        "SPG706",
+    )
