@@ -38,10 +38,10 @@ from .lazily import consumed
 from .lengths import UNEVEN
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
+from .packing import unpacked
 from .protocols import built_in, formatted
 from .records import RECORDS, make_record
 from .restored import restored
-from .packing import unpacked
 from .selection import PICKS, in_pieces, infers, keeps_length, laid_together, picked, picks
 from .serialising import WRITERS, note_unwritable
 from .widths import width

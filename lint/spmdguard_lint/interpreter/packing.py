@@ -8,7 +8,8 @@ from ..values.value import Value, is_const
 
 _COPIES = frozenset({"call:bytes", "call:bytearray", "call:memoryview"})
 _DUMPED = {
-    f"{module}.loads": f"call:{module}.dumps" for module in ("pickle", "json", "marshal", "dill", "cloudpickle")
+    f"{module}.loads": f"call:{module}.dumps"
+    for module in ("pickle", "json", "marshal", "dill", "cloudpickle")
 }
 _PART = re.compile(r"(\d*)([A-Za-z?])")
 _TEXTS = "sp"  # of which the number is their length
@@ -19,7 +20,12 @@ def unpacked(qualname: str, args: list[Value]) -> Value | None:
     """What a call takes out of bytes that the program has packed itself; None for any other call."""
     if qualname in _UNPACKING and len(args) == 2:
         packed = _bytes_of(args[1], "call:struct.pack")
-        if packed is None or not packed or packed[0].key != args[0].key or not _one_each(args[0], len(packed) - 1):
+        if (
+            packed is None
+            or not packed
+            or packed[0].key != args[0].key
+            or not _one_each(args[0], len(packed) - 1)
+        ):
             return None
         from .expressions import tuple_value
 

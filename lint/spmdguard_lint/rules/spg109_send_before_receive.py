@@ -42,7 +42,8 @@ def exchange(x):
 or let the even ranks send first and the odd ones receive first.
 
 ## Known limits
-Judged where the partner is computed from rank and world size, on the default group, in worlds of 2 and 4.
+Judged where the partner is computed from rank and world size, on the default group, in those worlds of 2 and 4 that the
+program does not refuse (`assert world_size == 2`).
 
 ## Fix safety
 No fix.
@@ -62,10 +63,12 @@ from ..traces.nodes import Op
 from ..values.evaluate import Valuation, evaluate
 from .registry import rule
 from .support_messages import Play, runs_through, scripts_of, valid
+from .support_numbers import worlds_of
 from .support_trees import Step, finding_at, reaching
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
+    from ..traces.nodes import Tree
     from ..values.value import Value
 
 RULE = rule(code="SPG109", name="send-before-receive", severity="warning", status="stable", page=__doc__)
@@ -89,10 +92,10 @@ def _all_send(root: Root) -> Finding | None:
         op = step.node
         if not isinstance(op, Op) or op.kind != "point-to-point" or group_key(op) is not None:
             continue
-        if op.name == "send" and everyone(step):
+        if op.name == "send" and everyone(step, root.tree):
             waiting.append(step)
         elif op.name in ("recv", "irecv"):
-            if not waiting or op.name != "recv" or not everyone(step):
+            if not waiting or op.name != "recv" or not everyone(step, root.tree):
                 return None
             first = waiting[0]
             message = f"every rank is in `{getattr(first.node, 'text', '')}` before any comes to `{op.text}`"
@@ -102,7 +105,7 @@ def _all_send(root: Root) -> Finding | None:
 
 def _some_send(root: Root) -> Finding | None:
     """Sends of some ranks, each of which waits for another one of them, although all would end with large buffers."""
-    for world, local in _WORLDS:
+    for world, local in worlds_of(root.tree, _WORLDS):
         scripts = scripts_of(root.tree, world, local)
         if scripts is None or scripts.rough or not valid(scripts) or not runs_through(scripts.moves):
             return None
@@ -118,17 +121,25 @@ def _some_send(root: Root) -> Finding | None:
     return None
 
 
-def everyone(step: Step) -> bool:
-    """Whether all ranks come to a call, each with a partner that is another rank of the job."""
+def everyone(step: Step, tree: Tree) -> bool:
+    """Whether all ranks come to a call, each with a partner that is another rank of the job.
+
+    Worlds that the program refuses, or in which partners do not exist, say nothing.
+    """
     partner: Value | None = getattr(step.node, "root", None)
     if partner is None:
         return False
-    for world, local in _WORLDS:
-        for rank in range(world):
-            at = Valuation(rank, world, local)
-            other = evaluate(partner, at)
-            if not reaching(step.path, at) or not isinstance(other, int) or other not in range(world):
-                return False
-            if other == rank:
-                return False
-    return True
+    played = False
+    for world, local in worlds_of(tree, _WORLDS):
+        ranks = [Valuation(rank, world, local) for rank in range(world)]
+        others = [evaluate(partner, at) for at in ranks]
+        if not all(isinstance(other, int) for other in others):
+            return False
+        if not all(other in range(world) for other in others):
+            continue
+        if not all(
+            reaching(step.path, at) and other != at.rank for at, other in zip(ranks, others, strict=True)
+        ):
+            return False
+        played = True
+    return played

@@ -71,7 +71,7 @@ from ..values.evaluate import Valuation
 from .registry import rule
 from .support_dtypes import differing_dtypes
 from .support_messages import MESSAGES, Move, Outcome, Play, by_rank, names_nobody, scripts_of, valid
-from .support_numbers import Numbers, numbers_for
+from .support_numbers import Numbers, numbers_for, worlds_of
 from .support_shapes import differing_sizes
 from .support_trees import finding_at
 
@@ -134,7 +134,7 @@ def _judge(root: Root, *, entry: bool) -> tuple[Move, Finding] | set[Place] | No
 
 def _started(root: Root) -> Iterator[tuple[tuple[int, int], tuple[Numbers, str]]]:
     """The worlds, with the numbers with which the program may be started in them."""
-    for world, local in _WORLDS:
+    for world, local in worlds_of(root.tree, _WORLDS):
         for numbers in numbers_for(root.tree, world, local):
             yield (world, local), numbers
 
@@ -152,7 +152,7 @@ def _wrong_partner(root: Root, *, entry: bool) -> tuple[Move, Finding] | None:
     One that is the same for all is judged where nobody calls the root, and so keeps that rank from it.
     """
     wrong: list[dict[Place, tuple[Move, int, int]]] = []
-    for world, local in _MORE_WORLDS:
+    for world, local in worlds_of(root.tree, _MORE_WORLDS):
         scripts = scripts_of(root.tree, world, local)
         if scripts is None:
             return None
@@ -164,7 +164,7 @@ def _wrong_partner(root: Root, *, entry: bool) -> tuple[Move, Finding] | None:
                 if (by_rank(move) or (entry and move.peer == rank)) and names_nobody(move, rank, world)
             }
         )
-    for place, (move, rank, world) in wrong[0].items():
+    for place, (move, rank, world) in wrong[0].items() if wrong else ():
         if all(place in others for others in wrong):
             what = "itself" if move.peer == rank else f"rank {move.peer}, which does not exist"
             message = f"with {world} ranks, `{move.text}` on rank {rank} names {what}"

@@ -7,7 +7,7 @@ all checks are those with which the program may be started.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import product
 
 from ..traces.nodes import Branch, Jump, Tree, every_node
@@ -32,16 +32,31 @@ def numbers_for(tree: Tree, world: int, local: int) -> Iterator[tuple[Numbers, s
             yield known, " and ".join(f"`{name}` = {value}" for name, value in pairs)
 
 
-def _checks(tree: Tree) -> tuple[list[Value], dict[Hashable, str]]:
-    """The conditions under which checks fail, and the numbers that they ask for, by key, with their names."""
-    checks: list[Value] = []
-    leaves: dict[Hashable, str] = {}
+def worlds_of(tree: Tree, worlds: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of some worlds, each with its number of ranks on a host, that no check of a tree refuses."""
+    checks = [node.condition for node in _checking(tree)]
+    return [
+        (world, local)
+        for world, local in worlds
+        if not any(truth(check, Valuation(0, world, local)) for check in checks)
+    ]
+
+
+def _checking(tree: Tree) -> Iterator[Branch]:
+    """The checks of the world size; a program fails where their conditions hold."""
     for node in every_node(tree):
         if not isinstance(node, Branch) or node.condition.taint or not world_dependent(node.condition):
             continue
         last = node.then[-1] if node.then else None
-        if not isinstance(last, Jump) or last.kind not in ("assert", "raise"):
-            continue
+        if isinstance(last, Jump) and last.kind in ("assert", "raise"):
+            yield node
+
+
+def _checks(tree: Tree) -> tuple[list[Value], dict[Hashable, str]]:
+    """The conditions under which checks fail, and the numbers that they ask for, by key, with their names."""
+    checks: list[Value] = []
+    leaves: dict[Hashable, str] = {}
+    for node in _checking(tree):
         parts = parts_of(node.condition)
         asked: dict[Hashable, str] = {part.key: _name(part) for part in parts if part.tag == "sym"}
         if asked and all(asked.values()):

@@ -38,7 +38,9 @@ PROGRAM = """
 )
 def test_each_part_keeps_its_own_reasons(pair: str) -> None:
     """The world size beside the rank in one message of bytes is the same on every rank."""
-    first = "  # SPG101" if pair.startswith("(") else ""  # known limit: parts of one generator are not told apart
+    first = (
+        "  # SPG101" if pair.startswith("(") else ""
+    )  # known limit: parts of one generator are not told apart
     assert agree(PROGRAM.replace("PAIR", pair).replace("FIRST", first), "SPG101")
 
 

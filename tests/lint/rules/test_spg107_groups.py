@@ -81,7 +81,7 @@ def some(x):
 
 
 def test_one_group_of_ranks_that_are_not_written_down() -> None:
-    """The one group that a program makes is the same for all who hold it; of several made in a loop each has its own."""
+    """One dimension of several, by name and by number; a mesh of one dimension, or of sizes of one, is the world."""
     assert agree(
         """
         import torch.distributed as dist

@@ -118,3 +118,69 @@ def test_some_ranks_send_first() -> None:
         """,
         "SPG109",
     )
+
+
+def test_programs_for_one_number_of_ranks() -> None:
+    """A partner that exists in a job of two alone, said by an assertion or by the number; a job of four at least."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+
+        def swap(x, peer):
+            other = torch.empty_like(x)
+            dist.send(x, dst=peer)  # SPG109
+            dist.recv(other, src=peer)
+            return other
+
+
+        def main(x):
+            assert dist.get_world_size() == 2
+            swap(x, 1 - dist.get_rank())
+
+
+        def two(x):
+            peer = 1 - dist.get_rank()
+            y = torch.empty_like(x)
+            dist.send(x, dst=peer)  # SPG109
+            dist.recv(y, src=peer)
+
+
+        def receives(x):
+            if dist.get_world_size() != 2:
+                raise ValueError
+            peer = 1 - dist.get_rank()
+            y = torch.empty_like(x)
+            dist.recv(y, src=peer)  # SPG110
+            dist.send(x, dst=peer)
+
+
+        def table(x):
+            peer = {0: 1, 1: 0}[dist.get_rank()]
+            y = torch.empty_like(x)
+            dist.send(x, dst=peer)  # SPG109
+            dist.recv(y, src=peer)
+
+
+        def ok(x):
+            peer = 1 - dist.get_rank()
+            y = torch.empty_like(x)
+            if dist.get_rank() == 0:
+                dist.send(x, dst=peer)
+                dist.recv(y, src=peer)
+            else:
+                dist.recv(y, src=peer)
+                dist.send(x, dst=peer)
+
+
+        def four(x):
+            assert dist.get_world_size() >= 4
+            peer = (dist.get_rank() + 2) % dist.get_world_size()
+            y = torch.empty_like(x)
+            dist.send(x, dst=peer)  # SPG109
+            dist.recv(y, src=peer)
+        """,
+        "SPG109",
+        "SPG110",
+    )
