@@ -43,7 +43,7 @@ def save(folder, shard):
 ## Known limits
 Paths are compared by the expressions that make them; the same file by two names is not seen. A rank that
 waits for the file itself (`while not path.exists()`), or only uses it if it is there, is taken to know what
-it does.
+it does; but for one that keeps in an attribute whether it was there, where a branch with collectives asks for that.
 
 ## Fix safety
 No fix: a barrier changes what the ranks do.
@@ -66,6 +66,7 @@ from ..traces.where import Where
 from ..values.evaluate import rank_dependent
 from ..values.value import FALSE, TRUE, Place
 from .support_events import finding, reading
+from .support_noticed import noticed_by_some
 from .support_polling import taken_unseen
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             yield from _races(root)
             yield from _taken_away(root)
             yield from _taken_unseen(root)
+            yield from _noticed(analysis, root)
 
 
 def _taken_away(root: Root) -> Iterator[Finding]:
@@ -129,6 +131,25 @@ def _taken_unseen(root: Root) -> Iterator[Finding]:
             where=taker.where,
             diverging=(taking,),
             others=(f"{asking}  # may come later, and for ever",),
+        )
+
+
+def _noticed(analysis: Analysis, root: Root) -> Iterator[Finding]:
+    """What some ranks find there and others do not yet, where that decides about collectives later."""
+    for maker, look, attribute, branch in noticed_by_some(analysis, root, made):
+        asking, making = look.node.text, maker.node.text
+        yield finding(
+            RULE,
+            look.node,
+            f"`{asking}` may come before `{making}` of another rank: `{attribute}` then differs between the ranks",
+            "put a barrier between making and looking, or let one rank look and tell the others",
+            steps=[
+                (maker.node.place, f"`{making}` runs on some ranks only"),
+                (branch.place, f"`{branch.text}` decides about collectives"),
+            ],
+            where=look.where,
+            diverging=(making,),
+            others=(f"{asking}  # may come first",),
         )
 
 

@@ -2,8 +2,8 @@
 # file-written-by-all-ranks (SPG505)
 
 ## What it does
-Finds one file or folder that every rank writes, renames or removes, and folders that every rank makes without
-`exist_ok`.
+Finds one file or folder that every rank writes, renames or removes, or the first rank of each host on a file system
+that hosts share, and folders that every rank makes without `exist_ok`.
 
 ## Why is this bad
 The ranks do it at the same time. A checkpoint written by several processes is a mixture of their bytes; of
@@ -41,7 +41,8 @@ or give each rank a name of its own.
 Reported where the path is certainly the same on all ranks: made of constants, or of what other code of the
 function treats as common (a file in it that one rank alone writes, or one per rank; what is removed stands in a folder
 where that is so). Logs opened to be appended to are left alone. A folder on a disk of each host's
-own is not told from a shared one.
+own is told from a shared one by names alone (`shared`, `nfs`, `lustre`): of the first rank of each host nothing else is
+reported.
 
 ## Fix safety
 No fix.
@@ -52,6 +53,7 @@ No fix.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -60,7 +62,7 @@ from spmdguard_lint.rules.registry import rule
 from ..traces.files import Access, appends, chain, components, in_open_file, inside, polls, shared
 from ..traces.nodes import Branch, Call, Op, Region, Try
 from ..traces.where import calls_of
-from ..values.value import Value
+from ..values.value import Value, parts_of
 from .support_events import finding, reading
 
 if TYPE_CHECKING:
@@ -85,6 +87,10 @@ _GUARDS = (
 )
 _MISSING = frozenset({"FileNotFoundError", "OSError", "IOError"})
 _LISTS = ("listdir", "glob", "iterdir", "scandir", "walk")
+_FIRST_OF_HOSTS = {0, 2}  # in the world of two hosts in which accesses are read
+_OF_HOSTS = re.compile(
+    r"(?:^|[^a-z])(?:shared|nfs|lustre|gpfs|beegfs|panfs|cephfs|fsx|efs|wekafs)(?:[^a-z]|$)", re.IGNORECASE
+)
 _VERBS = {"write": "writes", "rename": "renames", "remove": "removes"}
 
 
@@ -94,6 +100,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         contents = root.contents
         if contents.events & {"write", "rename", "remove", "open"} and (contents.by_rank or contents.ops):
             yield from _shared_changes(root)
+            yield from _by_each_host(root)
         if "mkdir" in contents.events and (contents.by_rank or contents.ops):
             yield from _folders(root)
 
@@ -170,6 +177,41 @@ def _shared_changes(root: Root) -> Iterator[Finding]:
             "let one rank do it, with a barrier behind, or give each rank a path of its own",
             where=access.where,
         )
+
+
+def _by_each_host(root: Root) -> Iterator[Finding]:
+    """Files of a file system that hosts share, by its name, which the first rank of each host writes."""
+    done: set[tuple[Call, ...]] = set()
+    for access in root.accesses:
+        calls = calls_of(access.where)
+        if access.kind not in _VERBS or access.ranks != _FIRST_OF_HOSTS or calls in done:
+            continue
+        moved_to = [v for v in access.values[1:2] if shared(v) and not v.taint and access.kind == "rename"]
+        changed = changed_path(access)
+        paths = moved_to or ([] if changed is None else [changed])
+        name = next((word for path in paths for word in _words(path) if _OF_HOSTS.search(word)), None)
+        if name is None or appends(access.node) or in_open_file(access.node):
+            continue
+        done.add(calls)
+        yield finding(
+            RULE,
+            access.node,
+            f"the first rank of each host {_VERBS[access.kind]} the same path in `{access.node.text}`: "
+            f"`{name}` is shared",
+            "let one rank of the whole job do it (`dist.get_rank() == 0`), not one of each host",
+            where=access.where,
+        )
+
+
+def _words(path: Value) -> Iterator[str]:
+    """The texts and names of which a path is made: constants, variables of the environment, parameters, attributes."""
+    for part in parts_of(path):
+        if part.tag == "const" and isinstance(part.data[0], str):
+            yield part.data[0]
+        elif part.tag == "sym" and isinstance(part.data[0], tuple) and isinstance(part.data[0][-1], str):
+            yield part.data[0][-1]
+        elif part.tag == "expr" and part.data[0].startswith("attr:"):
+            yield part.data[0][5:]
 
 
 def is_common(root: Root, access: Access, found: list[Access]) -> bool:
