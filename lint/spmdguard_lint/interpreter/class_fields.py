@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 _RANK = frozenset({"rank", "group-rank"})
-_ASSIGNED = re.compile(r"\b(\w+)\.(\w+)(?:\[[^\n\]]*\])?\s*[-+*/|&]?=(?!=)")
+_ASSIGNED = re.compile(r"\.(\w+)(?:\[[^\n\]]*\])?\s*[-+*/|&]?=(?!=)")
 _MAX_CALLERS = 6
 
 
@@ -29,11 +29,23 @@ def first_values(machine: Machine) -> dict[Hashable, Fields]:
     """What the bodies of classes say of the fields that something assigns later, by class."""
     found: dict[Hashable, Fields] = {}
     for module in machine.project.relevant_modules():
-        assigned = set(_ASSIGNED.findall(module.source.text))
+        assigned = _assigned(module.source.text)
         for cls in module.all_classes if assigned else ():
             fields = {name: value for name, value in _constants(cls) if _is_assigned(cls, name, assigned)}
             if fields:
                 found["class", id(cls)] = fields
+    return found
+
+
+def _assigned(text: str) -> set[tuple[str, str]]:
+    """The ``owner.field`` that a text assigns. Owners are looked for behind a match alone: most words are none."""
+    found: set[tuple[str, str]] = set()
+    for match in _ASSIGNED.finditer(text):
+        first = match.start()
+        while first and (text[first - 1].isalnum() or text[first - 1] == "_"):
+            first -= 1
+        if first < match.start():
+            found.add((text[first : match.start()], match[1]))
     return found
 
 

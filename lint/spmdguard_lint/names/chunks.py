@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ..source.calls import calls_in
+
 _DEF = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
-_CALLED = re.compile(r"(?<!def )\b([A-Za-z_]\w*)[ \t]*\(")
 _DOCSTRING = re.compile(r'("""|\'\'\').*?\1', re.DOTALL)
 
 
@@ -28,11 +29,15 @@ def any_chunk_has_both(text: str, one: Callable[[str], bool], other: Callable[[s
     has_one = [one(body) for _, body in chunks]
     if not any(has_one):
         return False
-    calls = [frozenset(_CALLED.findall(body)) for _, body in chunks]
+    calls = [_names_called(body) for _, body in chunks]
     names = [name for name, _ in chunks]
     first = _spread(names, calls, has_one)
     second = _spread(names, calls, [other(body) for _, body in chunks])
     return any(a and b for a, b in zip(first, second, strict=True))
+
+
+def _names_called(text: str) -> frozenset[str]:
+    return frozenset(name.rpartition(".")[2] for name, is_definition in calls_in(text) if not is_definition)
 
 
 def _spread(names: list[str], calls: list[frozenset[str]], has: list[bool]) -> list[bool]:

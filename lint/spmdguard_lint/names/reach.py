@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
+from ..source.calls import calls_in
 from .bindings import Binding, ImportBinding
 from .symbols import ClassSymbol, ExternalSymbol, FunctionSymbol, Symbol
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .modules import Module
     from .project import Project
 
-_CALL = re.compile(r"(def )?(?<!\w)(\.?)((?:[A-Za-z_]\w*\.)*)([A-Za-z_]\w*)[ \t]*\(")
+_CALL = re.compile(r"(?<!\w)(\.?)((?:[A-Za-z_]\w*\.)*)([A-Za-z_]\w*)\Z")
 _RANK = re.compile(
     r"rank|RANK|PROCID|LOCALID|NODEID|main_process|is_main|is_master|master_process|process_index|process_zero"
     r"|global_zero|ordinal\("
@@ -82,7 +83,7 @@ class Reach:
         while pending:
             function = pending.pop()
             text = function.text
-            found = dict.fromkeys(_CALL.findall(text))
+            found = dict.fromkeys(_calls_in(text))
             by_name = self._known.get(function) or self._tells(found)
             calls = () if by_name else tuple(call[1:] for call in found if not call[0])
             if by_name or self._calls_wrapped(function, calls):
@@ -221,3 +222,11 @@ def _class_around(function: FunctionInfo) -> ClassInfo | None:
     while scope is not None and scope.cls is None:
         scope = scope.parent
     return scope.cls if scope is not None else None
+
+
+def _calls_in(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """What a text calls or defines: ``"def "`` or nothing, a dot behind what has no name, the receiver, the name."""
+    for dotted, is_definition in calls_in(text):
+        match = _CALL.search(dotted)
+        if match is not None:
+            yield "def " if is_definition else "", match[1], match[2], match[3]

@@ -89,6 +89,7 @@ from ..model import Finding
 from ..names.chunks import without_docstrings
 from ..names.dotted import called_name, dotted_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
+from ..source.calls import calls_in
 from ..source.unparsing import unparse
 from ..source.walking import walk
 from ..traces.nodes import Event, every_node
@@ -106,7 +107,6 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG310", name="rank-varying-module-use", severity="warning", status="stable", page=__doc__)
 HELP = "let the submodule run on every rank, on an empty input or with a zero factor"
-_CALLED = re.compile(r"(?<![\w.])(?!self\.)[A-Za-z_][\w.]*(?=\()")
 _INFERRING = re.compile(r"infer|predict|generat|decod|sampl|eval|test|post|no_grad")
 _SEEDED = re.compile(r"\b(\w+)(?:\s*=\s*(?:\w+\.)*Generator\([^\n]*\))?\.manual_seed\([^\n]*rank")
 _MODULE_CLASS = re.compile(
@@ -138,7 +138,9 @@ def _by_events(analysis: Analysis) -> Iterator[str]:
 
 def _wraps(module: Module) -> bool:
     """Whether a file calls a wrapper by name, in a function that is too plain to be read on its own."""
-    for dotted in dict.fromkeys(_CALLED.findall(without_docstrings(module.source.text))):
+    for dotted, _ in calls_in(without_docstrings(module.source.text)):
+        if dotted.startswith((".", "self.")):
+            continue
         symbol = module.project.resolve(module, dotted)
         if isinstance(symbol, ExternalSymbol):
             fact = lookup.function(symbol.qualname)
