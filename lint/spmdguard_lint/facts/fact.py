@@ -77,6 +77,7 @@ class Fact:
     ``at_root``: the list that the root alone gives (``gather_list``).
     ``callee``: where that function stands, if it is not the first argument.
     ``trips``: the argument that decides how often a loop over the result runs (batches to skip).
+    ``afterwards``: the option that gives what the main rank alone runs when the function that is run has ended.
     ``parts``: facts on the items of a returned tuple, where they differ: ``(rank, world_size)``.
     """
 
@@ -112,6 +113,7 @@ class Fact:
     trips: Arg | None = None
     callee: Arg | None = None
     at_root: Arg | None = None
+    afterwards: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ FUNCTIONS: dict[str, Fact] = {
     ),
     "spmdguard.latest_checkpoint": agreed("latest_checkpoint", certainty="likely"),
     # life cycle
-    "spmdguard.run": Fact(wraps="call", event="run"),
+    "spmdguard.run": Fact(wraps="call", event="run", afterwards="post_train"),
     "spmdguard.handshake": lifecycle("handshake", None, "handshake"),
     "spmdguard.init_process_group": lifecycle("init_process_group", None, "init"),
     "spmdguard.destroy_process_group": lifecycle("destroy_process_group", None, "destroy"),

@@ -171,8 +171,8 @@ def bind(function: Value, receiver: Value) -> Value:
             "func", (info, closure, receiver), function.taint, None, ("func", id(info), receiver.key)
         )
     if function.tag == "wrapped":
-        kind, inner, text = function.data
-        return Value("wrapped", (kind, bind(inner, receiver), text), function.taint)
+        kind, inner, *more = function.data
+        return Value("wrapped", (kind, bind(inner, receiver), *more), function.taint)
     return function
 
 

@@ -352,7 +352,7 @@ def _entries_of_output(frame: Frame, inner: Value, result: Value) -> Value:
 def _call_wrapped(
     frame: Frame, function: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST, spread: bool
 ) -> Value:
-    kind, inner, text = function.data
+    kind, inner, text = function.data[:3]
     if kind == "rank-local":
         with frame.collecting() as nodes:
             result = call_value(frame, inner, args, kwargs, node, spread=spread)
@@ -380,7 +380,12 @@ def _call_wrapped(
         return Value(
             "manager", (inner, tuple(args), tuple(sorted(kwargs.items()))), key=("manager", frame.place(node))
         )
-    return call_value(frame, inner, args, kwargs, node, spread=spread)
+    result = call_value(frame, inner, args, kwargs, node, spread=spread)
+    if kind == "afterwards":
+        from .handing import run_afterwards
+
+        run_afterwards(frame, function.data[3], text, node)
+    return result
 
 
 def instantiate(

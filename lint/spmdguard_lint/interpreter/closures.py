@@ -89,7 +89,7 @@ def _apply_decorator(frame: Frame, decorator: ast.expr, function: Value) -> Valu
         if cache in CACHES and communicates(frame, function):
             kind = "cached for a time" if cache in TIMED else "cached"
             return Value("wrapped", (kind, function, text_of(decorator)))
-        return _library_decorator(value.data[0], decorator, function)
+        return _library_decorator(frame, value.data[0], decorator, function)
     if value.tag == "bound":
         fact = facts.method(value.data[0].data[0], value.data[1]) if value.data[0].tag == "extobj" else None
         if fact is not None and fact.main_only:
@@ -105,8 +105,8 @@ def _apply_decorator(frame: Frame, decorator: ast.expr, function: Value) -> Valu
     return function
 
 
-def _library_decorator(qualname: str, decorator: ast.expr, function: Value) -> Value:
-    from .expressions import text_of
+def _library_decorator(frame: Frame, qualname: str, decorator: ast.expr, function: Value) -> Value:
+    from .expressions import evaluate, text_of
 
     name = facts.canonical(qualname)
     if name == "contextlib.contextmanager" or name == "contextlib.asynccontextmanager":
@@ -126,6 +126,11 @@ def _library_decorator(qualname: str, decorator: ast.expr, function: Value) -> V
     fact = facts.function(qualname)
     if fact is not None and fact.main_only and fact.wraps in ("decorator", "call", ""):
         return Value("wrapped", (f"main-only:{fact.main_only}", function, text_of(decorator)))
+    later = fact.afterwards if fact is not None else ""
+    for keyword in decorator.keywords if isinstance(decorator, ast.Call) and later else ():
+        if keyword.arg == later:
+            given = evaluate(frame, keyword.value)
+            return Value("wrapped", ("afterwards", function, later, given))
     return function
 
 
@@ -137,7 +142,7 @@ def main_only(frame: Frame, info: FunctionInfo) -> tuple[str, ast.expr] | None:
         return None
     value = decorated_value(frame, info)
     while value.tag == "wrapped":
-        kind, inner, text = value.data
+        kind, inner, text = value.data[:3]
         if kind.startswith("main-only:"):
             found = next((d for d in info.decorators if text_of(d) == text), info.decorators[0])
             return kind.partition(":")[2], found

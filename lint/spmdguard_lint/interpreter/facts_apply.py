@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
 from ..traces.judged import is_default_group
-from ..traces.nodes import Branch, Event, Fallible, Jump, Loop, Op, Region
+from ..traces.nodes import Branch, Event, Fallible, Jump, Loop, Op
 from ..values.value import (
     NO_TAINT,
     NONE,
@@ -34,7 +34,6 @@ from .facts_values import (
     certainty_of,
     dtype_given,
     made_from,
-    main_predicate,
     seed,
     skipping,
     varying_value,
@@ -85,7 +84,9 @@ def apply_fact(
     place = frame.place(node)
     text = text_of(node)
     if fact.wraps == "call":
-        return _call_through(frame, fact, args, kwargs, node)
+        from .handing import call_through
+
+        return call_through(frame, fact, args, kwargs, node)
     if (
         fact.wraps in ("decorator",)
         and fact.main_only
@@ -120,7 +121,7 @@ def apply_fact(
     if fact.event == "metric-state" and receiver is not None:
         declare_state(frame, receiver, args, kwargs)
     if fact.event == "destroy" and frame.state is not None:
-        frame.state.set_field(GROUP, "destroyed", TRUE)
+        frame.state.set_field(GROUP, "initialized", symbol((name, "after destroy")))
     if fact.raises_local:
         frame.out.append(Fallible(place, text, True))
     if fact.noreturn:
@@ -327,39 +328,6 @@ def _overwrite_either(frame: Frame, value: Value, fresh: Value) -> Value:
     return fresh
 
 
-def _call_through(
-    frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST
-) -> Value:
-    """A function argument is run: at once, deferred, in a thread, on the main rank only."""
-    from .calls import call_value
-    from .threads import drain
-
-    function = args[0] if args else kwargs.pop("fn", kwargs.pop("function", NONE))
-    rest = args[1:]
-    with frame.collecting() as nodes:
-        if function.tag in ("func", "wrapped", "ext", "bound", "partial", "ite", "obj", "class"):
-            before = frame.state.copy() if frame.state is not None else None
-            result = call_value(frame, function, rest, dict(kwargs), node)
-            if frame.state is None:
-                frame.state = before
-        else:
-            frame.out.append(Fallible(frame.place(node), text_of(node), True))
-            drain(frame, rest, node)
-            result = expression("call", [function, *rest])
-    kind = (
-        "thread" if fact.event == "thread-run" else "deferred" if fact.event.startswith("defer") else "call"
-    )
-    text = text_of(node)
-    if fact.main_only:
-        condition = main_predicate(frame, fact.main_only, node, text)
-        frame.out.append(Branch(frame.place(node), condition, nodes, [], "decorator", text))
-    elif kind == "call":
-        frame.out.extend(nodes)
-    else:
-        frame.out.append(Region(frame.place(node), kind, nodes, text))
-    return result
-
-
 def result_of_fact(
     frame: Frame,
     fact: Fact,
@@ -400,8 +368,8 @@ def result_of_fact(
     if fact.event == "is-available":
         return TRUE
     if fact.event == "is-initialized":
-        destroyed = frame.state is not None and frame.state.field(GROUP, "destroyed") is not None
-        return symbol((name, "after destroy")) if destroyed else TRUE
+        known = frame.state.field(GROUP, "initialized") if frame.state is not None else None
+        return known or TRUE
     if fact.event == "world-size":
         group = argument(fact.group, args, kwargs)
         if group is None or is_default_group(group):

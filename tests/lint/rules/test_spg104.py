@@ -221,3 +221,70 @@ def test_functions_that_decorators_keep_from_some_ranks() -> None:
         "SPG102",
         "SPG104",
     )
+
+
+def test_work_behind_a_guarded_run() -> None:
+    """What ``run`` is given as ``post_train`` runs on the main rank alone, when the group has gone."""
+    assert agree(
+        """
+        import functools
+        import torch
+        import torch.distributed as dist
+        import spmdguard as sg
+        from spmdguard import run
+
+        class Histogram:
+            def __init__(self):
+                self.counts = torch.zeros(3)
+                self.total = self.counts
+
+            def merged(self):
+                out = self.counts.clone()
+                dist.all_reduce(out)
+                return out
+
+            def merge(self):
+                self.total = self.merged()
+
+            def plot(self):
+                print(self.merged())  # SPG104
+
+        def train(hist):
+            dist.init_process_group("gloo")
+            hist.merge()
+
+        def plot(hist):
+            print(hist.merged())  # SPG104
+
+        def show(hist):
+            print(hist.total)
+            if dist.is_initialized():
+                dist.barrier()
+
+        def upload():
+            dist.barrier()  # SPG104
+
+        def export(hist):
+            hist.merge()  # SPG104
+
+        @sg.run(post_train=upload)
+        def decorated():
+            train(Histogram())
+
+        def main():
+            first, second, third, fourth = Histogram(), Histogram(), Histogram(), Histogram()
+            sg.run(functools.partial(train, first), post_train=functools.partial(plot, first))
+            run(lambda: train(second), post_train=second.plot)
+            run(train=lambda: train(third), post_train=lambda: show(third))
+            with run(post_train=functools.partial(export, fourth)):
+                train(fourth)
+                if dist.is_initialized():
+                    dist.barrier()
+            decorated()
+
+        if __name__ == "__main__":
+            main()
+        """,
+        *CALLS,
+        "SPG608",
+    )
