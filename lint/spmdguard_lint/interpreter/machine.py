@@ -149,7 +149,9 @@ class Machine:
         length = lines_of(info)
         if length <= SHORT:
             return True
-        return self.reach.reaches(info) or (length <= LONG and self.reach.is_rank_helper(info))
+        if length <= LONG and (makes_function(info) or self.reach.is_rank_helper(info)):
+            return True
+        return self.reach.reaches(info)
 
     def worth_a_root(self, info: FunctionInfo) -> bool:
         """Whether a function is read on its own: it reaches a collective, tells of ranks, or is a hook."""
@@ -383,6 +385,16 @@ _LIMITING = re.compile(r"rank|main_process|master")
 SHORT = 14
 TELLING = 30
 LONG = 80
+
+
+def makes_function(info: FunctionInfo) -> bool:
+    """Whether a function ends by returning one that it has defined: a decorator that takes options, say.
+
+    It communicates nothing itself; what its function is given later may.
+    """
+    last = info.body[-1] if info.body else None
+    value = last.value if isinstance(last, ast.Return) else None
+    return isinstance(value, ast.Name) and value.id in info.nested_functions
 
 
 def lines_of(info: FunctionInfo) -> int:
