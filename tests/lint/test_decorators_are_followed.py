@@ -86,3 +86,119 @@ def test_long_decorators_with_options_that_try_again() -> None:
         "SPG203",
         "SPG206",
     )
+
+
+def test_hooks_of_forward_passes() -> None:
+    """A hook on a module sees this rank's own batch: what it raises ends one rank's loop, unless all are told."""
+    assert agree(
+        """
+        import functools
+        import torch
+        import torch.distributed as dist
+        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+        from torch.nn.parallel import DistributedDataParallel
+
+        class RanAway(Exception):
+            pass
+
+        class Alarm:
+            def __init__(self, limit):
+                self.limit = limit
+                self.peak = 0.0
+
+            def __call__(self, module, inputs, output):
+                self.peak = output.detach().abs().max().item()
+                if self.peak > self.limit:
+                    raise RanAway(f"{self.peak:.1f}")  # SPG205
+
+        class Gauge:
+            def __init__(self):
+                self.peak = 0.0
+
+            def __call__(self, module, inputs, output):
+                self.peak = output.detach().abs().max().item()
+
+            def rings(self, limit):
+                highest = torch.tensor([self.peak])
+                dist.all_reduce(highest, op=dist.ReduceOp.MAX)
+                return highest.item() > limit
+
+        def by_object(alarm: Alarm, batches):
+            net = torch.nn.Linear(8, 8)
+            net.register_forward_hook(alarm)
+            model = DistributedDataParallel(net)
+            try:
+                for x in batches:
+                    model(x).pow(2).mean().backward()
+            except RanAway as reason:
+                print("stopped by the alarm:", reason)
+            dist.barrier()
+
+        def looks(limit, module, inputs):
+            if inputs[0].isnan().any():
+                raise ValueError("not a number")  # SPG205
+
+        def by_partial(net, batches):
+            for layer in net.children():
+                layer.register_forward_pre_hook(functools.partial(looks, 3.0))
+            model = FSDP(net)
+            for x in batches:
+                try:
+                    loss = model(x).sum()
+                except ValueError:
+                    continue
+                loss.backward()
+
+        class Trainer:
+            def __init__(self, net):
+                self.model = DistributedDataParallel(net)
+                for layer in net.modules():
+                    layer.register_forward_hook(self.watch)
+
+            def watch(self, module, inputs, output):
+                if not torch.isfinite(output).all():
+                    raise FloatingPointError(module)  # SPG205
+
+            def fit(self, batches):
+                try:
+                    for x in batches:
+                        self.model(x).sum().backward()
+                except FloatingPointError as error:
+                    print(error)
+                dist.barrier()
+
+        def agreed(gauge: Gauge, batches):
+            net = torch.nn.Linear(8, 8)
+            net.register_forward_hook(gauge)
+            model = DistributedDataParallel(net)
+            for x in batches:
+                loss = model(x).pow(2).mean()
+                if gauge.rings(9.0):
+                    break
+                loss.backward()
+            dist.barrier()
+
+        def told(limit, module, inputs, output):
+            peak = output.detach().abs().max()
+            dist.all_reduce(peak, op=dist.ReduceOp.MAX)
+            if peak.item() > limit:
+                raise RanAway("all of us")
+
+        def by_all(net, batches):
+            net.register_forward_hook(functools.partial(told, 3.0))
+            model = DistributedDataParallel(net)
+            try:
+                for x in batches:
+                    model(x).sum().backward()
+            except RanAway:
+                print("stopped")
+            dist.barrier()
+
+        if __name__ == "__main__":
+            Trainer(torch.nn.Linear(8, 8)).fit([torch.ones(8)])
+        """,
+        "SPG101",
+        "SPG102",
+        "SPG202",
+        "SPG205",
+    )

@@ -27,6 +27,7 @@ from .contents import is_container
 from .enums import member_with_value
 from .expressions import evaluate, text_of
 from .following import inline_call
+from .forward_hooks import REGISTERING, note_registered, run_registered
 from .frame import Frame
 from .kept import default_of, result_or_default
 from .machine import MAX_DEPTH
@@ -156,6 +157,8 @@ def call_method(
 ) -> Value:
     """``receiver.name(...)``."""
     tag = receiver.tag
+    if name in REGISTERING:
+        note_registered(frame, name, args, kwargs, node)
     if is_split(receiver) and _worth_splitting(receiver):
         return _call_each(
             frame,
@@ -327,6 +330,8 @@ def _call_library_instance(
     result = None
     if fact is not None:
         result = apply_fact(frame, fact, f"{type_name}()", function, args, kwargs, node)
+        if fact.event == "synced-forward":
+            run_registered(frame, node)
     if payload is not None and payload.tag == "obj" and frame.state is not None:
         inner = _call_object(frame, payload, list(args), dict(kwargs), node, False)
     if result is None:
