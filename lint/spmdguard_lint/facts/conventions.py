@@ -59,7 +59,14 @@ _LIKELY_MAIN = varying("rank", main_only="main", certainty="likely")
 _LIKELY_LOCAL_MAIN = varying("rank", main_only="local_main", certainty="likely")
 _POSSIBLE_MAIN = varying("rank", main_only="main", certainty="possible")
 
+# the rank in a group along one dimension of the mesh: collectives of the whole world do not belong below a test of it
+_WAYS = ["tp", "pp", "cp", "ep", "sp", "mp", "pipe", "pipeline"]
+_WAYS += [
+    f"{what}_parallel" for what in ("tensor", "pipeline", "context", "expert", "sequence", "model", "data")
+]
+
 NAMES: dict[str, Fact] = {
+    **dict.fromkeys((f"{way}_rank" for way in _WAYS), varying("group-rank", certainty="likely")),
     "rank": _POSSIBLE_RANK,
     "global_rank": _LIKELY_RANK,
     "world_rank": _LIKELY_RANK,

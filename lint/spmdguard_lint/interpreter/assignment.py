@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import ast
 
-from ..values.value import NO_TAINT, Value, choice, constant, expression, is_split, retaint, symbol, union
+from ..values.value import (
+    NO_TAINT,
+    Taint,
+    Value,
+    choice,
+    constant,
+    expression,
+    is_split,
+    retaint,
+    symbol,
+    union,
+)
 from .callbacks import note_extended
 from .contents import touch, whole, with_length
 from .expressions import evaluate
@@ -14,6 +25,8 @@ from .inflight import used
 from .lengths import part_of_share
 from .state import CELL
 from .widths import width
+
+_RANKS = frozenset({"rank", "group-rank"})
 
 
 def assign(frame: Frame, target: ast.AST, value: Value, *, weak: bool = True) -> None:
@@ -103,11 +116,24 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) 
         return
     taint = union(receiver.taint, data_of(value.taint), index.taint)  # an item is contents, whoever wrote it
     if taint == receiver.taint:
+        _write_alone(frame, receiver, target)
         return
     changed = symbol(("written", frame.place(target)), taint, receiver.trip)
     frame.live.replace_everywhere(receiver, changed)
     if isinstance(target.value, (ast.Name, ast.Attribute)):
         assign(frame, target.value, changed)
+
+
+def _write_alone(frame: Frame, receiver: Value, target: ast.Subscript) -> None:
+    """Something gets an item where the rank decides: it has other contents there, and the size that it had."""
+    from .expressions import text_of
+
+    place = frame.place(target)
+    if any(t.kind in _RANKS for t in frame.path_taint()):
+        frame.machine.contents_only.add(place)
+        own = frozenset({Taint("data", place, text_of(target), "likely")})
+        changed = retaint(receiver, union(receiver.taint, own), receiver.trip)
+        frame.live.replace_everywhere(receiver, changed)
 
 
 def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Value) -> None:

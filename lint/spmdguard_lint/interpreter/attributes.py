@@ -237,6 +237,10 @@ def field_of(frame: Frame, object_id: object, name: str) -> Value | None:
 
 def as_queue(frame: Frame, cls: ClassInfo, name: str, value: Value) -> Value:
     """A container in a field, with what it holds as this rank's own affair where the class uses it as a queue."""
+    if value.tag == "ite":  # the one of the first round or that of the next ones
+        condition, then, orelse = value.data
+        first, second = as_queue(frame, cls, name, then), as_queue(frame, cls, name, orelse)
+        return value if first is then and second is orelse else choice(condition, first, second)
     if value.tag != "obj" or frame.machine.objects.info(value).kind == "instance":
         return value
     filling.fill_from_hooks(frame, cls, name, value)

@@ -15,14 +15,13 @@ from ..values.value import (
     TRUE,
     Place,
     Value,
-    alternatives,
     choice,
     expression,
     is_split,
     symbol,
 )
+from .arguments import evaluate_arguments, with_hidden
 from .caches import keeps_nothing
-from .containers import unpacked_mapping
 from .contents import is_container
 from .enums import member_with_value
 from .expressions import evaluate, text_of
@@ -50,18 +49,20 @@ def evaluate_call(frame: Frame, node: ast.Call) -> Value:
     if isinstance(function_node, ast.Attribute):
         receiver = evaluate(frame, function_node.value)
         name = function_node.attr
-        args, kwargs, spread = evaluate_arguments(frame, node, split=stars)
+        args, kwargs, spread, hidden = evaluate_arguments(frame, node, split=stars)
         if not stars:
-            return call_method(frame, receiver, name, args, kwargs, node, spread=spread)
+            result = call_method(frame, receiver, name, args, kwargs, node, spread=spread)
+            return with_hidden(result, f"call:{name}", hidden) if hidden else result
 
         def method(given: list[Value]) -> Value:
             return call_method(frame, receiver, name, given, dict(kwargs), node, spread=spread)
 
         return _with_each(frame, args, method, node)
     function = evaluate(frame, function_node)
-    args, kwargs, spread = evaluate_arguments(frame, node, split=stars)
+    args, kwargs, spread, hidden = evaluate_arguments(frame, node, split=stars)
     if not stars:
-        return call_value(frame, function, args, kwargs, node, spread=spread)
+        result = call_value(frame, function, args, kwargs, node, spread=spread)
+        return with_hidden(result, f"call:{hash(function.key)}", hidden) if hidden else result
 
     def called(given: list[Value]) -> Value:
         return call_value(frame, function, given, dict(kwargs), node, spread=spread)
@@ -81,55 +82,6 @@ def _with_each(frame: Frame, args: list[Value], call: Callable[[list[Value]], Va
         return _with_each(frame, [*args[:at], *items.data, *args[at + 1 :]], call, node)
 
     return one(args[at].data[0])
-
-
-def _behind_star(value: Value, split: bool) -> list[Value] | None:
-    """The arguments that a star stands for; None where they are not known."""
-    if value.tag == "tuple":
-        return list(value.data)
-    choices = alternatives(value, 5) if value.tag == "ite" else []
-    if not choices or len(choices) > 4 or any(one.tag != "tuple" for one in choices):
-        return None
-    if len({len(one.data) for one in choices}) == 1:
-        return [_item_of(value, position) for position in range(len(choices[0].data))]
-    return [Value("stars", (value,), value.taint)] if split and value.taint else None
-
-
-def _item_of(value: Value, position: int) -> Value:
-    if value.tag == "tuple":
-        item: Value = value.data[position]
-        return item
-    condition, then, orelse = value.data
-    return choice(condition, _item_of(then, position), _item_of(orelse, position))
-
-
-def evaluate_arguments(
-    frame: Frame, node: ast.Call, *, split: bool = False
-) -> tuple[list[Value], dict[str, Value], bool]:
-    """Positional and keyword arguments; ``spread`` when stars hide some of them.
-
-    ``split``: one of several sequences of unequal length is left as it is, for ``_with_each``.
-    """
-    args: list[Value] = []
-    spread = False
-    for arg in node.args:
-        value = evaluate(frame, arg)
-        if isinstance(arg, ast.Starred):
-            behind = _behind_star(value, split)
-            spread = spread or behind is None
-            args.extend(behind or ())
-        else:
-            args.append(value)
-    kwargs: dict[str, Value] = {}
-    for keyword in node.keywords:
-        value = evaluate(frame, keyword.value)
-        if keyword.arg is None:
-            known, whole = unpacked_mapping(frame, value)
-            kwargs.update(known)
-            spread = spread or not whole
-        else:
-            kwargs[keyword.arg] = value
-    return args, kwargs, spread
 
 
 def _super_value(frame: Frame) -> Value:

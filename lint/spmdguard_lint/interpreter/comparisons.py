@@ -180,13 +180,18 @@ def _asks_rank(value: Value) -> bool:
 
 def strengthen(value: Value) -> Value:
     """A bare name ``rank`` used the way a process rank is used: take it for one."""
-    if any(t.kind == "rank" and t.certainty == "possible" for t in value.taint) and _asks_rank(value):
-        taint = frozenset(
-            t._replace(certainty="likely") if t.kind == "rank" and t.certainty == "possible" else t
-            for t in value.taint
-        )
-        return retaint(value, taint, value.trip)
-    return value
+    return as_rank(value) if _asks_rank(value) else value
+
+
+def as_rank(value: Value) -> Value:
+    """A bare name ``rank`` where only a process rank is meant."""
+    if not any(t.kind == "rank" and t.certainty == "possible" for t in value.taint):
+        return value
+    taint = frozenset(
+        t._replace(certainty="likely") if t.kind == "rank" and t.certainty == "possible" else t
+        for t in value.taint
+    )
+    return retaint(value, taint, value.trip)
 
 
 def logic(operator: str, values: list[Value]) -> Value:

@@ -369,6 +369,7 @@ _SET_OPERATORS = (
     "call:difference",
     "call:symmetric_difference",
 )
+_THROUGH = frozenset({"call:tqdm.tqdm", "call:itertools.cycle", "call:itertools.islice"})
 
 
 def _is_set(frame: Frame, value: Value) -> bool:
@@ -423,7 +424,7 @@ def _element_of_expression(frame: Frame, value: Value, node: ast.AST) -> Value:
             return ordered(item)
         extra = union(extra, frozenset(t for t in value.taint if t.kind == "order"))
         return retaint(item, union(item.taint, extra), item.trip) if extra else item
-    if operator == "call:tqdm.tqdm" and operands:
+    if operator in _THROUGH and operands:
         return element_of(frame, operands[0], node)
     if operator in ("call:keys", "call:items"):
         # which keys a mapping has is its structure; what stands under them is contents

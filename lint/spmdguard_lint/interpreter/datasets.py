@@ -8,13 +8,19 @@ of items (a share by rank, an unseeded choice, the files of this host), not that
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from ..facts.torch_core import LOADER, SAMPLER
 from ..source.walking import walk
+from ..traces.nodes import Loop, Tree, Yielded, every_node
 from ..values.value import NO_TAINT, NONE, Taints, Value, union
 from .frame import Frame
 
+if TYPE_CHECKING:
+    from ..names.functions import FunctionInfo
+
 _COUNTS = frozenset({"rank", "group-rank", "random", "filesystem", "time"})
+_RANKS = frozenset({"rank", "group-rank"})
 _MADE_OF = frozenset(
     {"Subset", "TensorDataset", "ConcatDataset", "ChainDataset", "SubsetRandomSampler", "BatchSampler"}
 )
@@ -87,9 +93,33 @@ def _of_instance(frame: Frame, value: Value) -> Taints:
     iterate = cls.find_method("__iter__")
     if iterate is None or iterate.self_name is None:
         return found
+    if length is None and iterate.is_generator:
+        found = _of_yields(frame, value, iterate)
     return union(
         found, *(_of_field(frame, value, name) for name in _fields_run_over(iterate.node, iterate.self_name))
     )
+
+
+def _of_yields(frame: Frame, value: Value, iterate: FunctionInfo) -> Taints:
+    """Why the loops that yield in an ``__iter__`` have another number of rounds: they run over a share by rank."""
+    from .attributes import bound_method
+    from .calls import call_value
+    from .loops import consume
+
+    if frame.state is None:
+        return NO_TAINT
+    before = frame.state.copy()
+    with frame.collecting() as nodes:
+        made = call_value(frame, bound_method(frame, iterate, value), [], {}, iterate.node)
+        if made.tag == "generator":
+            consume(frame, iterate.node, made, lambda _value: None, iterate.name)
+    frame.state = before
+    loops = (node for node in every_node(nodes) if isinstance(node, Loop) and _yields(node.body))
+    return frozenset(t for loop in loops for t in loop.trip if t.kind in _RANKS)
+
+
+def _yields(nodes: Tree) -> bool:
+    return any(isinstance(node, Yielded) for node in every_node(nodes))
 
 
 def _of_field(frame: Frame, value: Value, name: str) -> Taints:

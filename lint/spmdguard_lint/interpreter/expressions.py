@@ -11,7 +11,7 @@ from ..source.unparsing import COMPARISONS, unparse
 from ..source.walking import children
 from ..traces.nodes import Branch, Event, Region, Tree
 from ..values.evaluate import rank_dependent, settled
-from ..values.shares import is_even_share
+from ..values.shares import is_even_share, is_stride
 from ..values.value import (
     FALSE,
     NO_TAINT,
@@ -32,7 +32,7 @@ from ..values.value import (
 )
 from . import attributes
 from .caches import new_key
-from .comparisons import NEVER_NONE, compare, existence, fold, logic, simplify_condition, strengthen
+from .comparisons import NEVER_NONE, as_rank, compare, existence, fold, logic, simplify_condition, strengthen
 from .contents import condition_of, is_container, items_now, structure, version, whole, with_length
 from .frame import Frame
 from .gradients import missing_gradient
@@ -119,6 +119,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     if isinstance(node.slice, ast.Slice):
         parts = (node.slice.lower, node.slice.upper, node.slice.step)
         lower, upper, step = (NONE if part is None else evaluate(frame, part) for part in parts)
+        lower = as_rank(lower) if is_stride(lower, step) else lower
         bounds = (lower, upper, step)
         bound_taint = union(*(b.taint for b in bounds))
         contents = whole(frame, receiver).taint if receiver.tag == "obj" else NO_TAINT
@@ -126,8 +127,8 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         if any(rank_dependent(bound) for bound in bounds):
             shard = Event(frame.place(node), "shard-slice", text_of(node), (receiver,))
             frame.out.append(shard)
-            if is_even_share(lower, upper, step, receiver):
-                bound_taint = NO_TAINT
+        if bound_taint and is_even_share(lower, upper, step, receiver):
+            bound_taint = NO_TAINT
         return retaint(sliced, sliced.taint, union(receiver.trip or NO_TAINT, bound_taint))
     index = evaluate(frame, node.slice)
     if receiver.tag == "obj" and frame.machine.objects.info(receiver).fills_in:
@@ -136,7 +137,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         receiver = fill_in(frame, receiver, index, node)
     if not is_container(frame, receiver):
         used(frame, receiver, node, written=False)
-    if index.taint and receiver.tag in ("obj", "tuple"):
+    if index.taint and receiver.tag in ("obj", "tuple", "sym", "expr"):
         from .missing import raise_where_missing
 
         raise_where_missing(frame, receiver, index, node)

@@ -31,6 +31,7 @@ from .expressions import text_of
 from .facts_values import (
     GROUP_TYPE,
     argument,
+    as_many_as_asked,
     certainty_of,
     dtype_given,
     made_from,
@@ -45,7 +46,7 @@ from .limits import note_told
 from .metric_states import declare_state
 from .operands import describe, mark_aliases
 from .orders import order_at
-from .reduced import note_own, own_norm, read_too_soon
+from .reduced import note_own, own_norm
 from .stacks import EXIT_STACK, on_exit_stack
 from .summed import note_summed
 
@@ -245,7 +246,6 @@ def _write_buffers(
     for which in fact.buffers:
         value = argument(which, args, kwargs)
         if value is not None:
-            read_too_soon(frame, fact.op or "", value, node)
             told_by = _root_of(fact, args, kwargs)
             written = overwrite(frame, value, argument_node(which, node), NO_TAINT, node, told_by)
             group = argument(fact.group, args, kwargs)
@@ -363,7 +363,7 @@ def result_of_fact(
     if fact.result == "varying":
         value = varying_value(frame, fact, name, receiver, args, kwargs, place, node, text)
         if fact.varying == "random" and name.startswith("torch."):  # the arguments say how many are drawn
-            return retaint(value, value.taint, union(*(a.taint for a in (*args, *kwargs.values()))))
+            return retaint(value, value.taint, as_many_as_asked(name, args, kwargs))
         return value
     if fact.event == "is-available":
         return TRUE

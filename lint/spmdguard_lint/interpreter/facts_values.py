@@ -6,13 +6,27 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..traces.judged import is_default_group
-from ..values.value import FALSE, NO_TAINT, NONE, Taint, Value, constant, expression, retaint, symbol, union
+from ..values.value import (
+    FALSE,
+    NO_TAINT,
+    NONE,
+    Taint,
+    Taints,
+    Value,
+    constant,
+    expression,
+    retaint,
+    symbol,
+    union,
+)
 from .frame import Frame
+from .kinds import DRAWN
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
 
 GROUP_TYPE = "torch.distributed.ProcessGroup"
+_LIKE = frozenset({"torch.multinomial", "torch.bernoulli", "torch.poisson", "torch.normal"})
 
 
 def argument(which: Arg | None, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -160,8 +174,18 @@ def _random(
         taint = seeded
     if any(t.kind == "rank" for t in taint):  # seeded by the rank: a number that each rank draws for itself
         taint = taint | {Taint("random", place, text)}  # type: ignore[arg-type]
+        if name in DRAWN or name in _LIKE:  # of the size that was asked for, whatever the seed
+            frame.machine.contents_only.add(place)  # type: ignore[arg-type]
+            taint = frozenset(t._replace(place=place, text=text) for t in taint)  # type: ignore[arg-type]
     taint = union(taint, *(a.taint for a in args))
     return symbol((name, place), taint)
+
+
+def as_many_as_asked(name: str, args: list[Value], kwargs: dict[str, Value]) -> Taints:
+    """Why another number of values is drawn: the sizes that are given, or the length of the tensor that is."""
+    like = args[:1] if name in _LIKE or name.endswith("_like") else []
+    sizes = (*args[len(like) :], *kwargs.values())
+    return union(NO_TAINT, *(one.trip or NO_TAINT for one in like), *(size.taint for size in sizes))
 
 
 def skipping(fact: Fact, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -16,6 +16,7 @@ from .searches import search
 from .signals import install
 from .state import join
 from .threads import at_exit, drain, made
+from .waited import kind_of_thread
 
 if TYPE_CHECKING:
     from ..facts.fact import Fact
@@ -57,9 +58,8 @@ def call_through(
             frame.out.append(Fallible(frame.place(node), text_of(node), True))
             drain(frame, rest, node)
             result = expression("call", [function, *rest])
-    kind = (
-        "thread" if fact.event == "thread-run" else "deferred" if fact.event.startswith("defer") else "call"
-    )
+    kind = "deferred" if fact.event.startswith("defer") else "call"
+    kind = kind_of_thread(frame, nodes, node) if fact.event == "thread-run" else kind
     text = text_of(node)
     if fact.main_only:
         condition = main_predicate(frame, fact.main_only, node, text)

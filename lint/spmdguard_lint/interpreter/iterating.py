@@ -13,13 +13,26 @@ from typing import TYPE_CHECKING
 from ..source.walking import children
 from ..traces.nodes import Branch, Jump, Loop, Tree, Yielded, every_node
 from ..values.shares import is_even_share
-from ..values.value import NO_TAINT, NONE, Taints, Value, choice, constant, expression, retaint, symbol, union
-from .containers import data_of, element_of
-from .contents import asked, is_container, with_length
+from ..values.value import (
+    NO_TAINT,
+    NONE,
+    Taints,
+    Value,
+    choice,
+    constant,
+    expression,
+    negate,
+    retaint,
+    symbol,
+    union,
+)
+from .containers import REST, data_of, element_of, fields_of
+from .contents import asked, condition_of, is_container, with_length
 from .datasets import length_taint
 from .expressions import text_of
 from .frame import Frame
 from .kinds import DRAWN
+from .lazily import ends_by_test
 from .lengths import trip_taint
 from .protocols import special
 from .selection import counted
@@ -59,6 +72,29 @@ def next_item(frame: Frame, args: list[Value], node: ast.AST) -> Value:
     if not begun_anew and (kept or somebody_catches(frame, "StopIteration")):
         raise_where(frame, dry, node, "StopIteration")
     return item
+
+
+def stops_early(frame: Frame, name: str, made: Value, node: ast.AST) -> None:
+    """``any`` leaves the loop of a generator expression at the first true item, ``all`` at the first false one.
+
+    ``next`` leaves it at the first item that its tests let through.
+    """
+    given = node.args if isinstance(node, ast.Call) else []
+    if not given or not isinstance(given[0], ast.GeneratorExp):
+        return
+    loop = frame.out[-1] if frame.out else None
+    place = frame.place(given[0])
+    if not isinstance(loop, Loop) or loop.place != place or made.tag != "obj":
+        return
+    if name == "next":
+        if made.data[0] not in frame.machine.made_by_rule:
+            return
+        met = frame.machine.made_by_rule[made.data[0]][1][2]
+    else:
+        item = condition_of(frame, fields_of(frame, made).get(REST, NONE), node)
+        met = negate(item) if name == "all" else item
+    text = text_of(node)
+    loop.body.append(Branch(place, met, [Jump(place, "break", text)], [], "if", text))
 
 
 def somebody_catches(frame: Frame, name: str) -> bool:
@@ -178,6 +214,7 @@ def endless_iterator(
 
 ITERTOOLS: dict[str, Maker] = {
     "itertools.islice": islice,
+    "itertools.takewhile": ends_by_test,
     **dict.fromkeys(("itertools.count", "itertools.cycle", "itertools.repeat"), endless_iterator),
 }
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import builtins
+from typing import TYPE_CHECKING
 
 from ..values.value import NO_TAINT, Value, retaint
+
+if TYPE_CHECKING:
+    from .frame import Frame
 
 
 def is_subclass(cls: Value, base: Value) -> bool | None:
@@ -66,6 +70,17 @@ def of_form(name: str, receiver: Value, result: Value) -> Value:
     """What a tensor's form tells: no content, and as many dimensions however many rows a rank has."""
     kept = frozenset(t for t in result.taint if t.kind not in BY_CONTENT)
     return retaint(result, kept if name not in DIMENSIONS or _chosen(receiver) else NO_TAINT)
+
+
+def of_size(frame: Frame, receiver: Value, result: Value) -> Value:
+    """How many elements a tensor has: not what was drawn for them, or written into one of them by one rank alone.
+
+    What random numbers have selected counts.
+    """
+    selected = receiver.trip or NO_TAINT
+    inside = frame.machine.contents_only
+    kept = (t for t in result.taint if t in selected or (t.kind != "random" and t.place not in inside))
+    return retaint(result, frozenset(kept))
 
 
 def _chosen(value: Value) -> bool:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TypeVar
 
 from ..names.functions import FunctionInfo
 from ..names.scopes import Scope, target_names
 from ..source.walking import walk
 from ..traces.nodes import LISTED, Call, Loop, Op, Region, every_node
-from ..values.value import Value, union
+from ..values.value import Value, expression, union
 from .expressions import evaluate, text_of
 from .frame import Frame
 
+_Node = TypeVar("_Node", bound=ast.AST)
 _ITEMS, _ITEM, _FUNCTION = "<items>", "<item>", "<function>"
 _APPLYING = frozenset({"map", "filter"})
 _LISTS = frozenset({ast.List, ast.Tuple, ast.ListComp})
@@ -101,6 +103,11 @@ def _as_generator(frame: Frame, node: ast.expr, num_args: int) -> FunctionInfo:
         iterables = [f"{_ITEMS}{position}" for position in range(num_args - 1)]
         name = f"<{text_of(node.func)}>"
         body, names = _of_application(node, name, iterables), [name, _FUNCTION, *iterables]
+    return _generator(frame, node, names, body)
+
+
+def _generator(frame: Frame, node: ast.expr, names: list[str], body: list[ast.stmt]) -> FunctionInfo:
+    """A generator function of a name, parameters and statements that stand where an expression does."""
     parameters = ast.arguments([], [ast.arg(name) for name in names[1:]], None, [], [], None, [])
     made = ast.copy_location(ast.FunctionDef(names[0], parameters, body, [], None, None), node)
     for part in walk(made):
@@ -108,6 +115,7 @@ def _as_generator(frame: Frame, node: ast.expr, num_args: int) -> FunctionInfo:
             ast.copy_location(part, node)
     info = FunctionInfo(frame.module, made, names[0], names[0], None, frame.function)
     stored = [name for part in walk(made) if isinstance(part, ast.For) for name in target_names(part.target)]
+    stored += [_ITEM] if any(isinstance(part, ast.Assign) for part in walk(made)) else []
     none: frozenset[str] = frozenset()
     info.__dict__["scope"] = Scope(frozenset({*names[1:], *stored}), none, none, {}, True)
     return info
@@ -129,8 +137,7 @@ def _of_application(node: ast.Call, name: str, iterables: Sequence[str]) -> list
     """``map(f, items)`` or ``filter(f, items)`` as a loop that yields."""
     items = [f"{_ITEM}{position}" for position in range(len(iterables))]
     loaded: list[ast.expr] = [ast.Name(item, ast.Load()) for item in items]
-    call = ast.copy_location(ast.Call(_named(_FUNCTION, text_of(node.args[0])), loaded, []), node)
-    call._spmdguard_text = text_of(node)  # type: ignore[attr-defined]
+    call = _call(node, loaded)
     if name == "<filter>":
         given: ast.stmt = ast.Expr(ast.Yield(ast.Name(items[0], ast.Load())))
         inner: ast.stmt = ast.If(call, [given], [])
@@ -147,11 +154,59 @@ def _of_application(node: ast.Call, name: str, iterables: Sequence[str]) -> list
     return [ast.For(target, source, [inner], [], None)]
 
 
+def ends_by_test(
+    frame: Frame, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """``takewhile(test, items)`` and ``iter(function, last)``: a generator that ends where its function says so."""
+    if len(args) != 2 or not isinstance(node, ast.Call):
+        return expression(f"call:{name}", args)
+    info = frame.machine.lazy.get(id(node))
+    if info is None:
+        last = name.rpartition(".")[2]
+        body = _of_test(node) if last == "takewhile" else _of_sentinel(node)
+        info = frame.machine.lazy[id(node)] = _generator(frame, node, [f"<{last}>", _FUNCTION, _ITEMS], body)
+    key = ("generator", id(info), frame.serial, frame.place(node), *(arg.key for arg in args))
+    taint = union(*(arg.taint for arg in args))
+    return Value("generator", (info, frame, None, tuple(args), ()), taint, None, key)
+
+
+def _of_test(node: ast.Call) -> list[ast.stmt]:
+    """``takewhile(test, items)`` as a loop that yields, until the test fails."""
+    item = ast.Name(_ITEM, ast.Load())
+    plain = isinstance(node.args[0], (ast.Name, ast.Attribute))
+    text = f"not {text_of(node.args[0])}(...)" if plain else text_of(node)
+    failed = _shown(ast.UnaryOp(ast.Not(), _call(node, [item])), text)
+    leave = ast.If(failed, [_shown(ast.Break(), text_of(node))], [])
+    give = ast.Expr(ast.Yield(item))
+    over = _named(_ITEMS, text_of(node.args[1]))
+    return [ast.For(ast.Name(_ITEM, ast.Store()), over, [leave, give], [], None)]
+
+
+def _of_sentinel(node: ast.Call) -> list[ast.stmt]:
+    """``iter(function, last)`` as a loop that yields what the function gives, until that is the last value."""
+    item = ast.Name(_ITEM, ast.Load())
+    take = ast.Assign([ast.Name(_ITEM, ast.Store())], _call(node, []), None)
+    last = _named(_ITEMS, text_of(node.args[1]))
+    ended = _shown(ast.Compare(item, [ast.Eq()], [last]), text_of(node))
+    leave = ast.If(ended, [_shown(ast.Break(), text_of(node))], [])
+    return [ast.While(ast.Constant(True), [take, leave, ast.Expr(ast.Yield(item))], [])]
+
+
+def _call(node: ast.Call, args: list[ast.expr]) -> ast.Call:
+    """A call of the function that a lazy value is made with."""
+    call = ast.Call(_named(_FUNCTION, text_of(node.args[0])), args, [])
+    return _shown(ast.copy_location(call, node), text_of(node))
+
+
+def _shown(node: _Node, text: str) -> _Node:
+    """A node that reports show as a text."""
+    node._spmdguard_text = text  # type: ignore[attr-defined]
+    return node
+
+
 def _named(name: str, text: str) -> ast.Name:
     """A name that reports show as the text it stands for."""
-    made = ast.Name(name, ast.Load())
-    made._spmdguard_text = text  # type: ignore[attr-defined]
-    return made
+    return _shown(ast.Name(name, ast.Load()), text)
 
 
 def _coroutine(frame: Frame, node: ast.Call) -> Value | None:
@@ -163,10 +218,10 @@ def _coroutine(frame: Frame, node: ast.Call) -> Value | None:
     info = function.data[0] if function.tag == "func" else None
     if info is None or not info.is_async or info.scope.has_yield or not frame.machine.reach.reaches(info):
         return None
-    from .calls import evaluate_arguments
+    from .arguments import evaluate_arguments
 
     frame.out.extend(first)
-    args, kwargs, spread = evaluate_arguments(frame, node)
+    args, kwargs, spread, _ = evaluate_arguments(frame, node)
     taint = union(*(value.taint for value in (*args, *kwargs.values())))
     named = tuple(sorted(kwargs.items(), key=lambda item: item[0]))
     key = ("coroutine", id(info), frame.place(node), *(arg.key for arg in args))

@@ -8,7 +8,7 @@ from ..facts import lookup as facts
 from ..facts.build import ENTRY_METRIC, LOCAL_METRIC, METRIC
 from ..facts.files import PATH
 from ..facts.torch_core import LOADER
-from ..traces.nodes import Branch, Fallible, Jump, Loop, Op
+from ..traces.nodes import Fallible, Jump, Loop, Op
 from ..values.value import (
     NO_TAINT,
     NONE,
@@ -17,7 +17,6 @@ from ..values.value import (
     constant,
     expression,
     is_const,
-    negate,
     retaint,
     symbol,
     union,
@@ -32,9 +31,18 @@ from .facts_values import dtype_given
 from .following import hide_handed
 from .frame import Frame
 from .inflight import call_used, method_used
-from .iterating import ITERTOOLS, length_of, never_ends, next_item, range_trip, resized, same_length
-from .kinds import FORM, is_subclass, of_form, structural
-from .lazily import consumed
+from .iterating import (
+    ITERTOOLS,
+    length_of,
+    never_ends,
+    next_item,
+    range_trip,
+    resized,
+    same_length,
+    stops_early,
+)
+from .kinds import FORM, is_subclass, of_form, of_size, structural
+from .lazily import consumed, ends_by_test
 from .lengths import UNEVEN
 from .modes import made_of_library
 from .orders import CHANGING, reordered, sorted_list
@@ -158,6 +166,7 @@ def call_builtin(
     for value in args if name in _SAME_LENGTH else ():
         consumed(frame, value, node)
     if name == "next" and args:
+        stops_early(frame, name, args[0], node)
         return next_item(frame, args, node)
     if args and args[0].tag == "generator" and name in _CONSUMING:
         from .loops import consume
@@ -166,6 +175,8 @@ def call_builtin(
         args = [symbol(("consumed", frame.place(node)), args[0].taint), *args[1:]]
     if name == "bool" and len(args) == 1:
         args = [condition_of(frame, args[0], node)]
+    if name == "iter" and len(args) == 2:
+        return ends_by_test(frame, name, args, kwargs, node)
     if name in ("map", "filter") and len(args) > 1:
         return _applied(frame, name, args, node)
     own = built_in(frame, name, args, node)
@@ -211,7 +222,7 @@ def call_builtin(
 
         return tuple_value([fold(expression("//", args)), fold(expression("%", args))])
     if name in ("any", "all") and args:
-        _stops_early(frame, name, args[0], node)
+        stops_early(frame, name, args[0], node)
     if name in ("any", "all", "sum", "min", "max"):
         return fold(expression(name, [items_now(frame, arg) for arg in args]))
     if name in ("set", "frozenset", "dict", "list"):
@@ -235,23 +246,6 @@ def call_builtin(
         set_attribute(frame, args[0], args[1].data[0], args[2], node)
         return NONE
     return expression(f"call:{name}", wholes(frame, [*args, *kwargs.values()]))
-
-
-def _stops_early(frame: Frame, name: str, made: Value, node: ast.AST) -> None:
-    """``any`` leaves the loop of a generator expression at the first true item, ``all`` at the first false one."""
-    given = node.args if isinstance(node, ast.Call) else []
-    if not given or not isinstance(given[0], ast.GeneratorExp):
-        return
-    loop = frame.out[-1] if frame.out else None
-    place = frame.place(given[0])
-    if not isinstance(loop, Loop) or loop.place != place or made.tag != "obj":
-        return
-    from .containers import REST, fields_of
-
-    item = condition_of(frame, fields_of(frame, made).get(REST, NONE), node)
-    met = negate(item) if name == "all" else item
-    text = text_of(node)
-    loop.body.append(Branch(place, met, [Jump(place, "break", text)], [], "if", text))
 
 
 def wholes(frame: Frame, values: list[Value]) -> list[Value]:
@@ -342,7 +336,7 @@ def call_unknown_method(
     if name in FORM:
         result = of_form(name, receiver, result)
     if name in ("size", "numel", "nelement"):
-        result = retaint(result, frozenset(t for t in result.taint if t.kind != "random"))
+        result = of_size(frame, receiver, result)
     if name == "size" and len(args) == 1:
         result = width(result, result, args[0])
     if name == "get" and args:

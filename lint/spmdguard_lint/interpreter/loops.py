@@ -36,6 +36,7 @@ from .numbered import Behind, generator_behind
 from .orders import as_long, order_of
 from .progress import left_over
 from .protocols import iterator_of, next_of
+from .registries import of_registry
 from .selection import distinct
 from .state import State, join, same, widen
 from .statements import execute_block
@@ -84,7 +85,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         execute_block(frame, node.body)
 
     nodes, after = run_loop(frame, node, body)
-    trip = union(trip, ends[0])
+    trip = union(trip, ends[0]) or of_registry(frame, node.iter, nodes)
     if trip and is_limited(frame, iterated, nodes):
         trip = NO_TAINT
     finish_loop(

@@ -121,6 +121,7 @@ class Machine:
         self.repeated: dict[Hashable, Repeated] = {}
         self.gathered: dict[Hashable, Hashable] = {}  # how long one rank's share is, by what was gathered
         self.told: set[object] = set()
+        self.contents_only: set[Place] = set()  # of reasons that say nothing about sizes
         self.listings: set[Place] = set()  # where folders are listed
         self.summed: dict[int, Taint] = {}  # lengths that ranks have summed up, by key
         self.model_parts: dict[Hashable, Place] = {}  # items of ``model.parameters()`` and the like, by key

@@ -10,18 +10,23 @@ import ast
 
 from ..source.walking import walk
 from ..values.evaluate import Valuation, rank_dependent, truth
-from ..values.value import NONE, Value, constant, expression, negate
+from ..values.value import NONE, Value, constant, expression, negate, symbol
 from .contents import is_container, structure
 from .frame import Frame
 from .iterating import raise_where, somebody_catches
 
 FORM = "missing"
 _WORLD = 8
+_OWN = frozenset({"rank", "data", "random"})
+_LOOKUPS = frozenset({"KeyError", "LookupError"})
 
 
 def raise_where_missing(frame: Frame, receiver: Value, index: Value, node: ast.Subscript) -> None:
     """Branch where the rank decides whether an item of a container that is written out is there."""
-    if frame.state is None or not rank_dependent(index):
+    if frame.state is None:
+        return
+    if not rank_dependent(index):
+        _where_drawn(frame, receiver, index, node)
         return
     is_dict = is_container(frame, receiver) and frame.machine.objects.info(receiver).kind == "dict"
     error = "KeyError" if is_dict else "IndexError"
@@ -31,6 +36,27 @@ def raise_where_missing(frame: Frame, receiver: Value, index: Value, node: ast.S
     if missing is None or not _comes_there(frame, missing) or (is_dict and _asked_before(frame, node)):
         return
     raise_where(frame, missing, node, error, FORM)
+
+
+def _where_drawn(frame: Frame, mapping: Value, key: Value, node: ast.Subscript) -> None:
+    """Branch where a key that each rank draws, or has of its own data, may not be in a mapping: a clause names that."""
+    why = frozenset(t for t in key.taint if t.kind in _OWN and t.certainty != "possible")
+    if not why or mapping.tag == "tuple" or _asked_before(frame, node) or not _is_expected(frame):
+        return
+    known = frame.machine.objects.info(mapping).kind == "dict" if is_container(frame, mapping) else None
+    if known is False or (known and _missing(frame, mapping, key, True) is None):
+        return
+    raise_where(frame, symbol((FORM, frame.place(node), key.key), why), node, "KeyError", FORM)
+
+
+def _is_expected(frame: Frame) -> bool:
+    """Whether an except clause around, here or in a caller, is about items that are not there."""
+    here: Frame | None = frame
+    while here is not None:
+        if any(_LOOKUPS & set(names) for watch in here.watchers for names in watch.clauses):
+            return True
+        here = here.caller
+    return False
 
 
 def _comes_there(frame: Frame, missing: Value) -> bool:

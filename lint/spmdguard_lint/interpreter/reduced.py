@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..facts.fact import Arg
 from ..traces.nodes import Event, Fallible, Op, Own, every_node
-from ..traces.own_data import joined_parts
+from ..traces.own_data import asks_for_contents, joined_parts
 from ..values.value import Taint, Value, retaint, symbol, union
 from .expressions import text_of
 from .frame import Frame
@@ -21,31 +22,53 @@ _BY_WRAPPER = re.compile(
 )
 _READS = frozenset({"call:item", "call:tolist", "int", "float", "bool"})
 _VERDICTS = frozenset({">", "<", ">=", "<=", "==", "!=", "not", "bool", "and", "or"})
+_TOLD = _READS | _VERDICTS
 _DEPTH = 8
 _JOINS = re.compile("reduce|gather")
 _GIVEN = ("tensor", "input_tensor", "input", "obj", "object", "value")
 
 
-def read_too_soon(frame: Frame, op: str, tensor: Value, node: ast.AST) -> None:
-    """Mark the names that hold what a tensor said before an operation reduces it: each rank has its own."""
-    if op != "all_reduce" or tensor.tag not in ("sym", "expr") or frame.state is None:
+def _read_too_soon(frame: Frame, given: Value, node: ast.AST) -> None:
+    """Mark the names and fields that hold what a value said before an operation joins it: each rank has its own."""
+    state = frame.state
+    if given.tag not in ("sym", "expr") or state is None:
         return
-    telling = tensor.tag == "expr" and tensor.data[0] == "call:torch.tensor"
-    for name, value in frame.live.variables.items():
-        if value.tag != "expr" or value.taint or not (telling or value.data[0] in _VERDICTS):
-            continue
-        if _reads(value, tensor, _DEPTH):
-            own = frozenset({Taint("data", frame.place(node), text_of(node), "likely")})
-            frame.live.variables[name] = retaint(value, union(value.taint, own), value.trip)
+    telling = given.tag == "expr" and given.data[0] == "call:torch.tensor"
+    own = frozenset({Taint("data", frame.place(node), text_of(node), "likely")})
+
+    def marked(fields: Mapping[str, Value]) -> dict[str, Value]:
+        return {
+            name: retaint(value, union(value.taint, own), value.trip)
+            for name, value in fields.items()
+            if value.tag == "expr"
+            and not value.taint
+            and (telling or value.data[0] in _TOLD)
+            and _reads(value, given, _DEPTH)
+        }
+
+    state.variables.update(marked(state.variables))
+    for object_id, fields in state.heap.items():
+        changed = marked(fields)
+        if changed:
+            state.heap[object_id] = {**fields, **changed}
 
 
 def _reads(value: Value, tensor: Value, depth: int) -> bool:
-    """Whether an expression holds a number read out of the tensor."""
+    """Whether an expression holds a number, or an answer, read out of the tensor."""
     if value.tag != "expr" or depth == 0:
         return False
-    if value.data[0] in _READS and any(_is_part(part, tensor) for part in value.data[1]):
+    if value.data[0] in _READS and any(_asks(part, tensor, depth) for part in value.data[1]):
         return True
     return any(_reads(part, tensor, depth - 1) for part in value.data[1])
+
+
+def _asks(value: Value, tensor: Value, depth: int) -> bool:
+    """Whether a value is the tensor, one of its elements, or what is computed of its contents."""
+    if _is_part(value, tensor):
+        return True
+    if value.tag != "expr" or depth == 0 or not asks_for_contents(value):
+        return False
+    return any(_asks(part, tensor, depth - 1) for part in value.data[1])
 
 
 def _is_part(value: Value, tensor: Value) -> bool:
@@ -67,6 +90,7 @@ def note_own(frame: Frame, op: Op, args: list[Value], kwargs: dict[str, Value], 
     found: list[Own] = []
     for value, which in given:
         shown = argument_node(which, node) or node
+        _read_too_soon(frame, value, node)
         for key, number in joined_parts(frozen(frame, value)):
             found.append((key, number, frame.place(shown), text_of(shown)))
     op.own = tuple(found)

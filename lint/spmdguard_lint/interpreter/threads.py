@@ -14,6 +14,7 @@ from ..traces.nodes import Region
 from ..values.value import NONE, Value, is_const, symbol
 from .expressions import text_of
 from .frame import Frame
+from .waited import kind_of_thread
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg
@@ -123,4 +124,5 @@ def run(frame: Frame, target: Value, args: list[Value], node: ast.AST, kind: str
             consume(frame, node, made, lambda _value: None, text_of(node))
     frame.state = before
     if nodes:
+        kind = kind_of_thread(frame, nodes, node) if kind == "thread" else kind
         frame.out.append(Region(frame.place(node), kind, nodes, text_of(node)))

@@ -51,7 +51,8 @@ def train(steps, grad, write):
 Where the thread has to communicate, give it a process group of its own: groups do not wait for one another.
 
 ## Known limits
-Threads are followed where they are made with a function of the project. Collectives on another group
+Threads are followed where they are made with a function of the project. One that its maker waits for before it calls
+anything else (`t.start()`, `t.join()`; `pool.submit(f).result()`) is read as a call. Collectives on another group
 than the default one are taken to be the thread's own. Behind an `async_save` only what takes the same backend as the
 save counts, the one for tensors in the CPU's memory: barriers, collectives of objects, and tensors that the function
 which calls the collective makes without a device. A test for a future (`if future is not None: future.result()`) is

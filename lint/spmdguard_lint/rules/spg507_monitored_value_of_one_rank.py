@@ -4,7 +4,7 @@
 ## What it does
 Finds values that Lightning logs on one rank alone (`self.log(..., rank_zero_only=True)`, or under a test of the rank)
 although a callback or a scheduler monitors them; and scores that each rank makes of its own batches, by which an engine
-of Ignite stops early.
+of Ignite, or a Trainer of transformers with an `evaluate` of its own, stops early.
 
 ## Why is this bad
 `ModelCheckpoint`, `EarlyStopping` and a monitored scheduler look at the value on every rank. The other ranks hold
@@ -45,6 +45,8 @@ def trainer():
 Names are compared where they are constants, in the file and in those that import it. Monitors in configuration files
 are not seen. A value that every rank logs without `sync_dist` is not reported. A score of Ignite counts where a handler
 of the program assigns the field of the state that the score function reads, and no collective stands in that handler.
+An `evaluate` counts where it loops over a loader, and neither it nor a method of the trainer that it calls gathers,
+reduces or calls the library's own evaluation.
 
 ## Fix safety
 No fix.
@@ -68,6 +70,7 @@ from ..source.unparsing import unparse
 from ..source.walking import children, walk
 from ..traces.nodes import Node
 from ..values.value import place_of
+from .support_evaluations import own_evaluations
 from .support_events import finding
 from .support_imports import program_of
 from .support_scores import local_stops
@@ -81,6 +84,9 @@ RULE = rule(
     code="SPG507", name="monitored-value-of-one-rank", severity="warning", status="stable", page=__doc__
 )
 HELP = "log it on every rank with `sync_dist=True`, so that all of them see the same value"
+HELP_TRAINER = (
+    "reduce the counts over all ranks (`self.accelerator.reduce`) before the metrics are made of them"
+)
 HELP_SCORE = "all_reduce what it is made of, or use a metric of Ignite, which does so"
 _RANK_ZERO = re.compile(
     r"\b(?:is_global_zero|(?:global_|local_)?rank\s*==\s*0|is_main_process|is_world_process_zero)\b"
@@ -98,6 +104,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         content = module.source.content
         if b"EarlyStopping" in content and b"ignite" in content:
             yield from _scores(module, analysis)
+        if b"EarlyStoppingCallback" in content:
+            yield from _evaluations(module, analysis)
         if b".log" not in content or b"ightning" not in content or not _ALONE.search(content):
             continue
         for call, names in _logged_by_one(module):
@@ -117,6 +125,16 @@ def _scores(module: Module, analysis: Analysis) -> Iterator[Finding]:
         made = stop.written
         steps = [(place_of(made.module.filename, made.node), f"`{unparse(made.node)}` is not reduced")]
         yield finding(RULE, Node(place_of(module.filename, stop.call)), message, HELP_SCORE, steps=steps)
+
+
+def _evaluations(module: Module, analysis: Analysis) -> Iterator[Finding]:
+    """Early stops of a Trainer by what its own evaluation makes of each rank's share."""
+    for one in own_evaluations(module, analysis.project):
+        stop = unparse(one.callback.func)
+        message = f"`{stop}` stops by what `{one.method.qualname}` makes of this rank's own batches"
+        where = place_of(one.method.module.filename, one.loop.iter)
+        steps = [(where, f"`{unparse(one.loop.iter)}` gives each rank a share, and nothing is reduced")]
+        yield finding(RULE, Node(place_of(module.filename, one.callback)), message, HELP_TRAINER, steps=steps)
 
 
 def _logged_by_one(module: Module) -> Iterator[tuple[ast.Call, list[str]]]:

@@ -183,6 +183,11 @@ def _is_form(value: Value) -> bool:
     return name in _FORM or (name == "getitem" and _last_name(value.data[1][0]) in _FORM)
 
 
+def asks_for_contents(value: Value) -> bool:
+    """Whether an expression is computed of, or asks for, what its operands hold; not of how large they are."""
+    return _last_name(value) in _READ and not _is_form(value)
+
+
 def _last_name(value: Value) -> str:
     """The last name of the operator of an expression."""
     if value.tag != "expr":

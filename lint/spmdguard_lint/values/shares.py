@@ -1,20 +1,21 @@
 """Whether what each rank takes of something is as long on every rank.
 
 Terminology: a *share* is ``items[lower:upper:step]`` or ``range(lower, upper, step)`` whose bounds depend on the rank.
-Method: every part of the bounds that is opaque but rank-invariant gets a number, the same on all ranks; the share's
-length is then computed for every rank of small worlds, for several choices of numbers. Equal lengths throughout
-mean an even share: ``range(rank, n - n % world, world)``, or ``items[rank * k : (rank + 1) * k]`` with
-``k = n // world``. One difference is a counter-example, as for ``k = ceil(n / world)``, whose last rank gets less.
+Method: every part of the bounds that is opaque but rank-invariant gets a number, the same on all ranks (what something
+is divided by: the number of ranks); the share's length is then computed for every rank of small worlds, for several
+choices of numbers. Equal lengths throughout mean an even share: ``range(rank, n - n % world, world)``, or
+``items[rank * k : (rank + 1) * k]`` with ``k = n // world``. One difference is a counter-example, as for
+``k = ceil(n / world)``, whose last rank gets less.
 Cost: a few hundred evaluations of small expressions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
-from .evaluate import UNKNOWN, Valuation, evaluate, is_computed
-from .value import NONE, Value, expression
+from .evaluate import UNKNOWN, Valuation, evaluate, holds_rank, is_computed
+from .value import NONE, Value, expression, parts_of
 
 _WORLDS = (3, 4)
 _NUMBERS = (1009, 2, 1511, 7, 1730, 3, 1951, 5)
@@ -25,6 +26,8 @@ def is_even_share(lower: Value, upper: Value, step: Value, of: Value | None = No
     """Whether all ranks get as many items of ``of``, or as many numbers of a ``range`` where ``of`` is None."""
     bounds = (lower, upper, step)
     leaves: set[Hashable] = set()
+    own = frozenset(part.key for bound in bounds for part in parts_of(bound) if _is_rank_of_a_group(part))
+    sizes = frozenset(_divisors(bounds)) | ({step.key} if is_stride(lower, step) else frozenset())
     if not all(_collect(bound, leaves) for bound in bounds):
         return False
     endless = (
@@ -40,10 +43,34 @@ def is_even_share(lower: Value, upper: Value, step: Value, of: Value | None = No
         ):  # nothing relates the bounds to the length: they are taken to lie within
             atoms[length_key(of)] = _ENDLESS
         for world in _WORLDS:
-            lengths = {_length(bounds, of, Valuation(rank, world, 2, atoms)) for rank in range(world)}
+            atoms.update(dict.fromkeys(sizes, world))
+            lengths = {
+                _length(bounds, of, Valuation(rank, world, 2, {**atoms, **dict.fromkeys(own, rank)}))
+                for rank in range(world)
+            }
             if len(lengths) != 1 or None in lengths:
                 return False
     return True
+
+
+def is_stride(lower: Value, step: Value) -> bool:
+    """Whether a share begins at the rank and goes on by a number that has a name: ``[rank::world]``."""
+    return lower.tag == "rank" and step.tag in ("sym", "world")
+
+
+def _divisors(bounds: tuple[Value, ...]) -> Iterator[Hashable]:
+    """What bounds are divided by and has a name: the number of ranks, whose own numbers are below it."""
+    for part in (part for bound in bounds for part in parts_of(bound)):
+        if part.tag == "expr" and part.data[0] in ("//", "%", "/"):
+            divided, by = part.data[1]
+            if by.tag == "sym" and not holds_rank(divided) and not _is_rank_of_a_group(divided):
+                yield by.key
+
+
+def _is_rank_of_a_group(value: Value) -> bool:
+    """Whether a value is the rank along one dimension of the mesh: ``pp_rank``."""
+    label = value.data[0] if value.tag == "sym" else None
+    return isinstance(label, tuple) and label[:1] == ("group-rank",)
 
 
 def length_key(of: Value) -> Hashable:
@@ -53,7 +80,7 @@ def length_key(of: Value) -> Hashable:
 
 def _collect(value: Value, leaves: set[Hashable]) -> bool:
     """Add the opaque parts of a bound; False where one of them differs between ranks in a way that is not known."""
-    if value.tag in ("const", "rank", "world", "local_rank", "node_rank"):
+    if value.tag in ("const", "rank", "world", "local_rank", "node_rank") or _is_rank_of_a_group(value):
         return True
     if value.tag == "expr" and is_computed(value.data[0]):
         return all(_collect(operand, leaves) for operand in value.data[1])

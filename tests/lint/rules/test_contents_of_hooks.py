@@ -95,3 +95,50 @@ class NoHook:
 """,
         "SPG305",
     )
+
+
+def test_a_container_that_is_replaced_in_each_round() -> None:
+    """What hooks have put there decides in the caller's loop too; a rank whose modules have none has nothing there."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Monitor:
+            def __init__(self, model):
+                self.values = {}
+                for name, module in model.named_modules():
+                    if name.endswith("mlp"):
+                        module.register_forward_hook(self._hook(name))
+
+            def _hook(self, name):
+                def save(module, args, output):
+                    self.values[name] = output.norm().item()
+                return save
+
+            def flush(self, step):
+                if not self.values:
+                    return {}  # SPG102
+                parts = [None] * dist.get_world_size()
+                dist.all_gather_object(parts, self.values)
+                self.values = {}
+                return parts
+
+            def flush_always(self, step):
+                parts = [None] * dist.get_world_size()
+                dist.all_gather_object(parts, self.values)
+                self.values = {}
+                if not any(parts):
+                    return {}
+                return parts
+
+        def train(engine, stage, batches, steps):
+            monitor, always = Monitor(stage), Monitor(stage)
+            for step in range(steps):
+                engine.train_batch(batches)
+                monitor.flush(step)
+                always.flush_always(step)
+        """,
+        "SPG101",
+        "SPG102",
+        "SPG305",
+    )

@@ -41,6 +41,80 @@ def test_ways_to_start_a_thread() -> None:
         )
 
 
+def test_threads_that_are_waited_for_at_once() -> None:
+    """One thread is at work at a time, in the order of the text: joined, or its result asked for, at once."""
+    for start, code in (
+        (
+            "thread = threading.Thread(target=collect, args=(rows,))\n    thread.start()\n    thread.join()",
+            "",
+        ),
+        ("thread = Collector()\n    thread.start()\n    thread.join()", ""),
+        ("pool.submit(collect, rows).result()", ""),
+        ("future = pool.submit(collect, rows)\n    future.result()", ""),
+        (
+            "many = [threading.Thread(target=collect, args=(rows,)) for _ in range(3)]\n"
+            "    for one in many:\n        one.start()\n        one.join()",
+            "",
+        ),
+        (
+            "many = [threading.Thread(target=collect, args=(rows,)) for _ in range(3)]\n"
+            "    for one in many:\n        one.start()\n    for one in many:\n        one.join()",
+            "  # SPG108",
+        ),
+        (
+            "thread = threading.Thread(target=collect, args=(rows,))\n    thread.start()\n"
+            "    dist.barrier()\n    thread.join()",
+            "  # SPG108",
+        ),
+        (
+            "thread = threading.Thread(target=collect, args=(rows,))\n    thread.start()\n    thread.join(1.0)",
+            "  # SPG108",
+        ),
+        ("future = pool.submit(collect, rows)\n    print(1)\n    future.result()", "  # SPG108"),
+        ("pool.submit(collect, rows).result(timeout=3)", "  # SPG108"),
+    ):
+        assert agree(
+            f"""
+import threading
+from concurrent.futures import ThreadPoolExecutor
+import torch.distributed as dist
+
+def collect(rows):
+    dist.all_gather_object(rows, 1){code}
+
+class Collector(threading.Thread):
+    def run(self):
+        collect([])
+
+def main(rows, pool: ThreadPoolExecutor):
+    dist.barrier()
+    {start}
+    dist.barrier()
+""",
+            *THREADS,
+        )
+
+
+def test_a_thread_of_one_rank_that_is_waited_for() -> None:
+    """What it does is matched like any call: the other ranks are not in it."""
+    assert agree(
+        """
+        import threading
+        import torch.distributed as dist
+
+        def collect(rows):
+            dist.all_gather_object(rows, 1)  # SPG104
+
+        def main(rows):
+            if dist.get_rank() == 0:
+                thread = threading.Thread(target=collect, args=(rows,))
+                thread.start()
+                thread.join()
+        """,
+        *THREADS,
+    )
+
+
 def test_local_work_and_own_groups_are_silent() -> None:
     """Threads may do local work, and communicate on a group of their own."""
     assert agree(
