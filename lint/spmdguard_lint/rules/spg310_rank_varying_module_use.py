@@ -9,7 +9,7 @@ takes part; where the module is wrapped for gradient synchronisation or for shar
 DistributedDataParallel expects a gradient for every parameter from every rank: a head that one rank left
 out keeps the others waiting in `backward()`. With FSDP and ZeRO-3 the parameters themselves are gathered
 when the submodule runs, by all ranks together. An empty selection, an expert without tokens or a dropped
-layer on one rank is enough.
+layer on one rank is enough. A `SyncBatchNorm` exchanges its statistics in the forward pass already, and waits there.
 
 ## Example
 ```python
@@ -63,10 +63,11 @@ def build():
 or tell DDP: `find_unused_parameters=True`. With ZeRO-3, name the class to `set_z3_leaf_modules`.
 
 ## Known limits
-Looked at where class and wrapper stand in one file, with the methods of the class that `forward` calls. Conditions on a
-derived tensor's values and on whether there is anything in it count; conditions on configuration and other shapes do
-not. The presence of an argument counts where the file gives it or None by what is in a batch (`batch.get("images")`). A
-file that sets `find_unused_parameters=True` or names the class to `set_z3_leaf_modules` is left alone.
+Looked at where class and wrapper stand in one file, with the methods of the class that `forward` calls. Conditions on
+a derived tensor's values and on whether there is anything in it count; conditions on configuration and other shapes do
+not. The presence of an argument counts where the file gives it or None by what is in a batch (`batch.get("images")`),
+or where a call in the file makes it by rank or data. A file that sets `find_unused_parameters=True` is left alone but
+for batch norms that it converts to `SyncBatchNorm`, and one that names the class to `set_z3_leaf_modules` altogether.
 
 ## Fix safety
 No fix.
@@ -96,7 +97,7 @@ from ..traces.nodes import Event, every_node
 from ..values.value import place_of
 from .registry import rule
 from .support_modules import Skip, skips
-from .support_optional import optional_parameters
+from .support_optional import optional_parameters, told_apart
 from .support_trees import finding_at
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ _SEEDED = re.compile(r"\b(\w+)(?:\s*=\s*(?:\w+\.)*Generator\([^\n]*\))?\.manual_
 _MODULE_CLASS = re.compile(
     r"\.[A-Z]\w*(?:Tower|Encoder|Decoder|Head|Layer|Block|Model|Net|Projector|MLP|Adapter|Experts?)$"
 )
+_NORM = re.compile(r"BatchNorm\dd|SyncBatchNorm")
 _BUILDERS = ("nn.", "torch.nn.")
 
 
@@ -120,11 +122,14 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     modules = {root.module.filename: root.module for root in analysis.roots}
     wrapping = set(_by_events(analysis))
     for filename, module in sorted(modules.items()):
-        if b"def forward" not in module.source.content or _finds_unused(module):
+        if b"def forward" not in module.source.content:
+            continue
+        only_norms = _finds_unused(module)
+        if only_norms and b"SyncBatchNorm" not in module.source.content:
             continue
         if filename in wrapping or _wraps(module):
             for cls in module.all_classes:
-                yield from _of_class(module, cls)
+                yield from _of_class(module, cls, analysis, only_norms=only_norms)
 
 
 def _by_events(analysis: Analysis) -> Iterator[str]:
@@ -149,14 +154,18 @@ def _wraps(module: Module) -> bool:
     return False
 
 
-def _of_class(module: Module, cls: ClassInfo) -> Iterator[Finding]:
+def _of_class(module: Module, cls: ClassInfo, analysis: Analysis, *, only_norms: bool) -> Iterator[Finding]:
     forward = cls.methods.get("forward")
     if forward is None or not isinstance(forward.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return
-    submodules = frozenset(_submodules(cls))
+    submodules = frozenset(
+        name for name, built in _submodules(cls) if not only_norms or _holds_norm(cls, built)
+    )
     if not submodules or _is_leaf(module, cls.name):
         return
-    optional = optional_parameters(module.tree, forward.node)
+    optional = optional_parameters(module.tree, forward.node) | told_apart(
+        analysis, module.filename, forward.node
+    )
     by_rank = frozenset(_SEEDED.findall(module.source.text))
     for skip in skips(forward.node, submodules, _helpers(cls, forward), optional, by_rank):
         condition = unparse(skip.condition)
@@ -190,15 +199,25 @@ def _event(module: Module, skip: Skip) -> Event:
     return Event(place_of(module.filename, skip.at), "branch", unparse(skip.at))
 
 
-def _submodules(cls: ClassInfo) -> Iterator[str]:
-    """Attributes that ``__init__`` sets to a module: built by ``nn.*`` or by a class with a forward."""
+def _submodules(cls: ClassInfo) -> Iterator[tuple[str, ast.expr]]:
+    """Attributes that ``__init__`` sets to a module, with what builds them: ``nn.*``, or a class with a forward."""
     for owner in cls.mro():
         init = owner.methods.get("__init__")
         for node in walk(init.node) if init is not None else ():
             if isinstance(node, ast.Assign) and _builds_module(owner, node.value):
                 for target in node.targets:
                     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                        yield target.attr
+                        yield target.attr, node.value
+
+
+def _holds_norm(cls: ClassInfo, built: ast.expr) -> bool:
+    """Whether a module has a batch norm, which ``convert_sync_batchnorm`` makes one of all ranks."""
+    if _NORM.search(unparse(built)):
+        return True
+    symbol = (
+        cls.module.project.resolve(cls.module, called_name(built)) if isinstance(built, ast.Call) else None
+    )
+    return isinstance(symbol, ClassSymbol) and _NORM.search(unparse(symbol.info.node)) is not None
 
 
 def _builds_module(cls: ClassInfo, value: ast.expr) -> bool:

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..names.dotted import called_name
 from ..source.walking import walk
+from ..traces.nodes import Branch
 from .support_launches import Function, own_nodes
 
+if TYPE_CHECKING:
+    from ..analysis import Analysis
+
 _INPUTS = ("self", "cls")
+_OWN = frozenset({"rank", "group-rank", "data", "random"})
 
 
 def optional_parameters(tree: ast.Module, forward: Function) -> frozenset[str]:
@@ -27,6 +33,26 @@ def optional_parameters(tree: ast.Module, forward: Function) -> frozenset[str]:
         if isinstance(scope, Function) and scope is not forward:
             found |= set(_given(scope, names, keywords))
     return frozenset(found)
+
+
+def told_apart(analysis: Analysis, filename: str, forward: Function) -> frozenset[str]:
+    """The parameters that calls which the linter has followed give or leave out by rank, data or chance."""
+    asked = {
+        (node.lineno, node.col_offset): is_none_test(node.test)
+        for node in own_nodes(forward)
+        if isinstance(node, ast.If) and is_none_test(node.test)
+    }
+    if not asked:
+        return frozenset()
+    return frozenset(
+        asked[(step.node.place.row, step.node.place.column)]
+        for root in analysis.roots
+        for step in root.steps
+        if isinstance(step.node, Branch)
+        and step.node.place.filename == filename
+        and (step.node.place.row, step.node.place.column) in asked
+        and any(t.kind in _OWN and t.certainty != "possible" for t in step.node.condition.taint)
+    )
 
 
 def _asks_for_none(forward: Function, names: set[str]) -> bool:
