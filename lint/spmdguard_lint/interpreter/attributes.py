@@ -27,6 +27,7 @@ from .enums import member_attribute, member_of
 from .frame import Frame
 from .kinds import DIMENSIONS, of_form
 from .lengths import part_of_share
+from .nearby import rank_of_nearby
 from .partly import note_attribute_use
 from .state import State
 
@@ -115,6 +116,9 @@ def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
             from .facts_apply import result_of_fact
 
             return result_of_fact(frame, fact, text_of(node), None, [], {}, node)
+        nearby = rank_of_nearby(frame, receiver, name, node)
+        if nearby is not None:
+            return nearby
     value = expression(f"attr:{name}", (receiver,))
     if name in UNIFORM_PARTS and receiver.taint:
         return retaint(value, NO_TAINT)

@@ -11,6 +11,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..names.symbols import ClassSymbol
+from ..source.unparsing import unparse
+from ..values.evaluate import rank_dependent
 from ..values.value import Value
 
 if TYPE_CHECKING:
@@ -158,6 +160,29 @@ def _own_class(frame: Frame) -> ClassInfo | None:
     while function is not None and function.cls is None:
         function = function.parent
     return function.cls if function is not None else None
+
+
+def rank_of_nearby(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value | None:
+    """``pipe.is_last`` of a parameter named after the class of the module that alone keeps this of the rank."""
+    if receiver.tag != "sym" or receiver.taint or not isinstance(node, ast.Attribute):
+        return None
+    spoken = receiver_name(node.value).lower().replace("_", "")
+    owners = [cls for cls in frame.module.all_classes if name in cls.self_assignments]
+    if len(spoken) < 3 or len(owners) != 1 or spoken not in owners[0].name.lower():
+        return None
+    if owners[0] is _own_class(frame) or not _speaks_of_ranks(owners[0], name):
+        return None
+    from .parameters import symbolic_instance, template_field
+
+    instance = symbolic_instance(frame, owners[0], ("nearby", owners[0].full_name))
+    value = template_field(frame, instance, owners[0], name)
+    return value if value is not None and value.tag in ("expr", "rank") and rank_dependent(value) else None
+
+
+def _speaks_of_ranks(cls: ClassInfo, name: str) -> bool:
+    """Whether what a class keeps under a name is computed from something that is called a rank."""
+    given = (one.value or one.source for one in cls.self_assignments[name])
+    return any("rank" in unparse(value) for value in given if value is not None)
 
 
 def held_instance(machine: Machine, frame: Frame, receiver: ast.expr) -> ClassInfo | None:

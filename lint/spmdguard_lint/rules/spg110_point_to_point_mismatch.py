@@ -3,8 +3,9 @@
 
 ## What it does
 Finds sends and receives that cannot meet: ranks that all receive before they send, a rank that names itself or a
-rank that does not exist as its partner, receives for which nobody sends a message, messages that nobody receives, and
-messages of another size or dtype than the receiver's tensor.
+rank that does not exist as its partner, receives for which nobody sends a message, messages that nobody receives,
+messages of another size or dtype than the receiver's tensor, and functions in which all ranks exchange messages and
+that only some of them call (a pass of a pipeline on its last stage alone).
 
 ## Why is this bad
 `recv` waits until its message has come. Where each rank of a pair or of a ring receives first, each waits for a
@@ -49,7 +50,9 @@ not known run once. Numbers that the program checks against the world size (`ass
 are tried out. The messages of a batch (`batch_isend_irecv`) are those made on the way to it. Receives without a
 message are looked for in whole programs, not in functions that others call. A `recv` that names no sender is played
 with two orders in which messages may come, from the first rank and from the last one. Collectives count as far as
-every rank waits in them; one that is begun (`async_op=True`) is waited for where its handle is.
+every rank waits in them; one that is begun (`async_op=True`) is waited for where its handle is. A function that all
+ranks are meant to run is known by a receive and its send that stand in it both, where all messages that are seen stand
+in it; what is the same everywhere in the condition of the call (`collector is not None`) is read as true.
 
 ## Fix safety
 No fix.
@@ -66,12 +69,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
-from ..traces.nodes import Op
+from ..traces.nodes import Call, Op
 from ..values.evaluate import Valuation
 from .registry import rule
 from .support_dtypes import differing_dtypes
 from .support_messages import MESSAGES, Move, Outcome, Play, by_rank, names_nobody, scripts_of, valid
 from .support_numbers import Numbers, numbers_for, worlds_of
+from .support_schedules import run_by_some
 from .support_shapes import differing_sizes
 from .support_trees import finding_at
 
@@ -83,6 +87,7 @@ RULE = rule(code="SPG110", name="point-to-point-mismatch", severity="error", sta
 ORDER = "let half of the ranks send first, or use `batch_isend_irecv`"
 PARTNER = "name another rank of the job, and call it only where there is one"
 PAIR = "give each receive a send of the same tag, and each send its receive"
+TOGETHER = "let every rank make the call, and let those that need it use what it gives"
 ALIKE = "receive into a tensor of the size and dtype that is sent"
 _WORLDS = ((2, 2), (4, 2))
 _MORE_WORLDS = (*_WORLDS, (3, 3))
@@ -101,6 +106,19 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             elif mine is not None:
                 found.append(mine)
     yield from (finding for move, finding in found if move.calls or move.node.place not in fine)
+    yield from _schedules(analysis)
+
+
+def _schedules(analysis: Analysis) -> Iterable[Finding]:
+    """Calls that exchange messages among all ranks, made by some of them."""
+    for root in analysis.roots:
+        for alone in run_by_some(root):
+            message = (
+                f"only some ranks call `{alone.call.text}`: rank {alone.rank} waits in `{alone.receive.text}` "
+                f"for rank {alone.other}, which is not in it"
+            )
+            calls = [node for node, _ in alone.path if isinstance(node, Call)]
+            yield finding_at(RULE, alone.call, message, TOGETHER, calls=calls, reached=alone.receive)
 
 
 def _is_program(root: Root) -> bool:

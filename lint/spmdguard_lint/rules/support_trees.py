@@ -116,17 +116,17 @@ def passed(tree: Tree, step: Step) -> Path:
         for node in here:
             if node is target:
                 break
-            if isinstance(node, Branch) and _leaves(node.then) is not _leaves(node.orelse):
-                found.append((node, "orelse" if _leaves(node.then) else "then"))
+            if isinstance(node, Branch) and leaves(node.then) is not leaves(node.orelse):
+                found.append((node, "orelse" if leaves(node.then) else "then"))
         inside = list(target.subtrees())
     return tuple(found)
 
 
-def _leaves(nodes: Tree) -> bool:
+def leaves(nodes: Tree) -> bool:
     """Whether no way leads through a tree to what stands behind it."""
     last = nodes[-1] if nodes else None
     if isinstance(last, Branch):
-        return _leaves(last.then) and _leaves(last.orelse)
+        return leaves(last.then) and leaves(last.orelse)
     return isinstance(last, Jump) and last.kind not in ("end", "assert")
 
 
