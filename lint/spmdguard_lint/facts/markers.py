@@ -37,7 +37,10 @@ MARKERS: tuple[bytes, ...] = (
     b"node_rank",
     b"process_rank",
     b"dist_rank",
-    b"dp_rank",
+    b"p_rank",  # of data, tensor, pipeline parallelism and the like
+    b"pipe_rank",
+    b"pipeline_rank",
+    b"parallel_rank",
     b"is_rank",
     b"rank_zero",
     b"rank_0",
