@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..names.symbols import ClassSymbol
 from ..source.unparsing import unparse
+from ..source.walking import walk
 from ..values.evaluate import rank_dependent
 from ..values.value import Value
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .frame import Frame
     from .machine import Machine
 
+_DEPTH = 2
 EVERYDAY = frozenset(
     [
         "get",
@@ -179,10 +181,16 @@ def rank_of_nearby(frame: Frame, receiver: Value, name: str, node: ast.AST) -> V
     return value if value is not None and value.tag in ("expr", "rank") and rank_dependent(value) else None
 
 
-def _speaks_of_ranks(cls: ClassInfo, name: str) -> bool:
-    """Whether what a class keeps under a name is computed from something that is called a rank."""
-    given = (one.value or one.source for one in cls.self_assignments[name])
-    return any("rank" in unparse(value) for value in given if value is not None)
+def _speaks_of_ranks(cls: ClassInfo, name: str, depth: int = 0) -> bool:
+    """Whether what a class keeps under a name is computed from something that is called a rank, or kept as such."""
+    for one in cls.self_assignments.get(name, ()) if depth < _DEPTH else ():
+        given = one.value or one.source
+        if given is None:
+            continue
+        kept = (node.attr for node in walk(given) if isinstance(node, ast.Attribute))
+        if "rank" in unparse(given) or any(_speaks_of_ranks(cls, other, depth + 1) for other in kept):
+            return True
+    return False
 
 
 def held_instance(machine: Machine, frame: Frame, receiver: ast.expr) -> ClassInfo | None:

@@ -69,8 +69,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
-from ..traces.nodes import Call, Op
-from ..values.evaluate import Valuation
+from ..traces.nodes import Branch, Call, Op
+from ..values.evaluate import Valuation, truth
 from .registry import rule
 from .support_dtypes import differing_dtypes
 from .support_messages import MESSAGES, Move, Outcome, Play, by_rank, names_nobody, scripts_of, valid
@@ -100,7 +100,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     fine: set[Place] = set()
     for root in analysis.roots:
         if not root.contents.ops.isdisjoint(MESSAGES) and not root.exceeded and not root.truncated:
-            mine = _judge(root, entry=id(root) in entries)
+            mine = _judge(analysis, root, entry=id(root) in entries)
             if isinstance(mine, set):
                 fine |= mine
             elif mine is not None:
@@ -126,10 +126,10 @@ def _is_program(root: Root) -> bool:
     return root.function is None or "init_process_group" in root.contents.ops
 
 
-def _judge(root: Root, *, entry: bool) -> tuple[Move, Finding] | set[Place] | None:
+def _judge(analysis: Analysis, root: Root, *, entry: bool) -> tuple[Move, Finding] | set[Place] | None:
     """What is wrong in a root; the places of calls that followed functions play to their end; None where unclear."""
     whole = entry and _is_program(root)
-    finding = _wrong_partner(root, entry=entry)
+    finding = _wrong_partner(analysis, root, entry=entry)
     if finding is not None:
         return finding
     ended: set[Place] = set()
@@ -164,7 +164,7 @@ def _with_numbers(found: tuple[Move, Finding], said: str) -> tuple[Move, Finding
     return move, replace(finding, message=f"{finding.message}, with {said}", certainty="likely")
 
 
-def _wrong_partner(root: Root, *, entry: bool) -> tuple[Move, Finding] | None:
+def _wrong_partner(analysis: Analysis, root: Root, *, entry: bool) -> tuple[Move, Finding] | None:
     """A partner that is computed from the rank and is, in every world, for some rank itself or nobody.
 
     One that is the same for all is judged where nobody calls the root, and so keeps that rank from it.
@@ -183,11 +183,30 @@ def _wrong_partner(root: Root, *, entry: bool) -> tuple[Move, Finding] | None:
             }
         )
     for place, (move, rank, world) in wrong[0].items() if wrong else ():
-        if all(place in others for others in wrong):
+        if all(place in others for others in wrong) and not _kept_away(analysis, move, rank, world):
             what = "itself" if move.peer == rank else f"rank {move.peer}, which does not exist"
             message = f"with {world} ranks, `{move.text}` on rank {rank} names {what}"
             return move, _finding(move, message, PARTNER)
     return None
+
+
+def _kept_away(analysis: Analysis, move: Move, rank: int, world: int) -> bool:
+    """Whether a function is called, and by nobody who surely comes to it on this rank."""
+    if move.calls:
+        return False
+    at = Valuation(rank, world)
+    reached = [
+        all(
+            truth(node.condition, at) is (part == "then")
+            for node, part in step.path
+            if isinstance(node, Branch)
+        )
+        for root in analysis.roots
+        if not root.contents.ops.isdisjoint(MESSAGES)
+        for step in root.steps
+        if step.calls and step.node.place == move.node.place
+    ]
+    return bool(reached) and not any(reached)
 
 
 def _in_circle(outcome: Outcome, *, rough: bool) -> tuple[Move, Finding] | None:

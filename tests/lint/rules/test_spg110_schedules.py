@@ -105,3 +105,48 @@ def test_passes_of_all_stages(rest: str) -> None:
     """All stages run it, in one line or in two, or others send to those that run it; no rank takes the arm."""
     source = PROGRAM.replace("REST", rest).replace("TWICE", "").replace("if self.is_last and more", "if more")
     assert agree(source, "SPG110")
+
+
+def test_helpers_that_the_rank_without_a_neighbour_does_not_call() -> None:
+    """A stage receives from the one before it where there is one; called by all, the first stage has no partner."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        class Topology:
+            def __init__(self):
+                self.stage = dist.get_rank()
+                self.first = self.stage == 0
+
+        class Schedule:
+            def __init__(self, topology, shape):
+                self.topology, self.shape = topology, shape
+
+            def receive(self):
+                x = torch.empty(self.shape)
+                dist.recv(x, src=self.topology.stage - 1)
+                return x
+
+            def forward(self, tokens):
+                return tokens if self.topology.first else self.receive()
+
+        class Careless:
+            def __init__(self, topology, shape):
+                self.topology, self.shape = topology, shape
+
+            def fetch(self):
+                x = torch.empty(self.shape)
+                dist.recv(x, src=self.topology.stage - 1)  # SPG110
+                return x
+
+            def forward_of_all(self, tokens):
+                return tokens + self.fetch()
+
+        def main(batches):
+            schedule = Schedule(Topology(), batches)
+            for tokens in batches:
+                schedule.forward(tokens)
+        """,
+        "SPG110",
+    )
