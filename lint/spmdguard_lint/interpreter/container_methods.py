@@ -49,13 +49,13 @@ def call_container_method(
         return _keyed(frame, receiver, name, args, node)
     if name in _TAKING:
         item = joined(list(fields.values())) or symbol(("item", frame.place(node)), receiver.taint)
-        touch(frame, receiver, node)
+        touch(frame, receiver, node, emptied=True)
         _forget_places(frame, receiver)
         return item
     if name in _VIEWS:
         return _view(frame, receiver, name, fields, node)
     if name == "clear":
-        _give(frame, receiver, {}, node)
+        _give(frame, receiver, {}, node, emptied=True)
         return NONE
     if name in CHANGING:
         reordered(frame, receiver, name, args, kwargs, node)
@@ -68,10 +68,12 @@ def _kind(frame: Frame, receiver: Value) -> str:
     return frame.machine.objects.info(receiver).kind
 
 
-def _give(frame: Frame, receiver: Value, fields: dict[str, Value], node: ast.AST) -> None:
+def _give(
+    frame: Frame, receiver: Value, fields: dict[str, Value], node: ast.AST, *, emptied: bool = False
+) -> None:
     """A container has other items from here on."""
     frame.live.heap[receiver.data[0]] = fields
-    touch(frame, receiver, node)
+    touch(frame, receiver, node, emptied=emptied)
 
 
 def _forget_places(frame: Frame, receiver: Value) -> None:
@@ -109,7 +111,8 @@ def _keyed(frame: Frame, receiver: Value, name: str, args: list[Value], node: as
         label = ("has", receiver.data[0], version(frame, receiver).key, index.key)
         found = choice(symbol(label, varies), found, other)
     if name == "pop":
-        _give(frame, receiver, {key: item for key, item in fields.items() if key != known}, node)
+        left = {key: item for key, item in fields.items() if key != known}
+        _give(frame, receiver, left, node, emptied=True)
     elif name == "setdefault":
         _give(frame, receiver, {**fields, known or REST: found}, node)
         if known is None or known not in fields:

@@ -23,7 +23,7 @@ from ..values.value import (
     union,
     without_order,
 )
-from .contents import touch
+from .contents import length_of_copy, touch
 from .frame import Frame
 from .lengths import part_of_share
 from .protocols import special
@@ -102,7 +102,7 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
             elif merged is not None:
                 merged = ordered(merged)
             fields = {REST: merged} if merged is not None else {}
-        trip = value.trip
+        trip = length_of_copy(frame, value)
         if name == "sorted" and trip:
             from .iterating import settled
 

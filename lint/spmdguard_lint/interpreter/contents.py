@@ -12,7 +12,9 @@ import ast
 from collections.abc import Hashable
 
 from ..values.value import (
+    FALSE,
     NO_TAINT,
+    TRUE,
     Taints,
     Value,
     choice,
@@ -43,12 +45,27 @@ def version(frame: Frame, value: Value) -> Value:
     return MADE if fields is None else fields["at"]
 
 
-def touch(frame: Frame, value: Value, node: ast.AST) -> None:
-    """A container has another structure from here on."""
+def touch(frame: Frame, value: Value, node: ast.AST, *, emptied: bool = False) -> None:
+    """A container has another structure from here on; ``emptied`` says that items were taken out."""
     if frame.state is not None:
         before = version(frame, value)
         now = symbol(("changed", frame.place(node), before.key), before.taint)
-        frame.state.heap[(VERSION, value.data[0])] = {"at": now}
+        known = frame.state.heap.fields((VERSION, value.data[0])).get("emptied", FALSE)
+        frame.state.heap[(VERSION, value.data[0])] = {"at": now, "emptied": TRUE if emptied else known}
+
+
+def length_of_copy(frame: Frame, value: Value) -> Taints | None:
+    """Why a copy of a container may have another length on each rank.
+
+    Dicts and sets that ranks have filled more or less often mostly have the same keys; those that some have emptied do
+    not.
+    """
+    if frame.machine.objects.info(value).kind == "list":
+        return with_length(frame, value).trip
+    emptied = frame.live.heap.fields((VERSION, value.data[0])).get("emptied", FALSE)
+    if emptied.key == FALSE.key or not emptied.taint:
+        return value.trip
+    return union(value.trip or NO_TAINT, emptied.taint)
 
 
 def structure(frame: Frame, value: Value) -> Taints:

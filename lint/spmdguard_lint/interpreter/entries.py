@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable
 
-from ..values.value import Taints, Value, retaint, symbol, union
+from ..values.value import FALSE, Taints, Value, retaint, symbol, union
 from .frame import Frame
 from .heap import Fields
 from .state import VERSION, State
@@ -29,7 +29,9 @@ def even_out(frame: Frame, node: ast.If, before: State, first: State, second: St
         versions = [arm.heap.fields((VERSION, object_id)).get("at") for arm in (first, second)]
         known = [version for version in versions if version is not None]
         label = ("evened", frame.place(node), *(version.key for version in known))
-        joined.heap[(VERSION, object_id)] = {"at": symbol(label, union(*(v.taint for v in known)))}
+        emptied = joined.heap.fields((VERSION, object_id)).get("emptied", FALSE)
+        at = symbol(label, union(*(v.taint for v in known)))
+        joined.heap[(VERSION, object_id)] = {"at": at, "emptied": emptied}
 
 
 def _alike(node: ast.If, old: Fields, one: Fields | None, other: Fields | None) -> bool:

@@ -8,6 +8,7 @@ method's name is no everyday one. The guess only adds a followed call; it never 
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from ..names.symbols import ClassSymbol
@@ -147,13 +148,35 @@ def find_nearby(machine: Machine, frame: Frame, receiver: Value, node: ast.Call)
             found = method
     if found is None or found.cls is None:
         return None
-    spoken = receiver_name(node.func.value)
-    named_after = len(spoken) > 2 and spoken.lower().replace("_", "") in found.cls.name.lower().replace(
-        "_", ""
-    )
+    named_after = _is_named_after(receiver_name(node.func.value), found.cls)
     if not named_after and (name in EVERYDAY or found.cls is _own_class(frame)):
         return None
     return found
+
+
+def _is_named_after(spoken: str, cls: ClassInfo) -> bool:
+    return len(spoken) > 2 and spoken.lower().replace("_", "") in cls.name.lower().replace("_", "")
+
+
+def iterated_instance(frame: Frame, iterated: Value, node: ast.AST) -> Value:
+    """What a loop runs over, where that is unknown and named after the one class here with an ``__iter__``.
+
+    The module must also call another method of the class by this name; it then is the instance that this call is for.
+    """
+    if iterated.tag != "sym" or iterated.trip or not isinstance(node, (ast.Name, ast.Attribute)):
+        return iterated
+    spoken = receiver_name(node)
+    named = [
+        cls for cls in frame.module.all_classes if "__iter__" in cls.methods and _is_named_after(spoken, cls)
+    ]
+    if len(named) != 1 or named[0] is _own_class(frame):
+        return iterated
+    methods = "|".join(re.escape(name) for name in named[0].methods if not name.startswith("__"))
+    if not methods or not re.search(rf"\b{spoken}\.(?:{methods})\(", frame.module.source.text):
+        return iterated
+    from .parameters import symbolic_instance
+
+    return symbolic_instance(frame, named[0], ("nearby", named[0].full_name))
 
 
 def _own_class(frame: Frame) -> ClassInfo | None:

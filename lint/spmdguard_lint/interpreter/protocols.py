@@ -7,6 +7,7 @@ import ast
 from ..traces.nodes import Handler, Try
 from ..values.value import NO_TAINT, Taints, Value, negate, symbol, union
 from .frame import Frame, Watch
+from .nearby import iterated_instance
 
 BINARY = {
     "+": "__add__",
@@ -111,6 +112,7 @@ def truth_of(frame: Frame, value: Value, node: ast.AST) -> Value | None:
 
 def iterator_of(frame: Frame, value: Value, node: ast.AST) -> Value:
     """What a loop over a value runs over: a generator that its ``__iter__`` makes, or the value itself."""
+    value = iterated_instance(frame, value, node)
     made = special(frame, value, "__iter__", [], node)
     return value if made is None else made
 

@@ -30,7 +30,7 @@ VERSION = "version"
 CELL = "cell"  # a variable that other functions than its own assign: a global one, or one of a closure
 KEPT = "kept"  # what a function with a cache keeps under one key
 MADE = symbol("made")  # the version of a container that nothing has changed
-_MADE: Fields = {"at": MADE}
+_MADE: Fields = {"at": MADE, "emptied": FALSE}
 NOT_KEPT: Fields = {"value": FALSE, "result": NONE}
 
 
@@ -136,6 +136,8 @@ def _merge_heaps(
     result = first.copy()
     for object_id, fields in first.differing(second):
         other = first.get(object_id)
+        if why and _is_symbolic(object_id):
+            other, fields = _unwritten(object_id, other or {}, fields)
         if other is None:
             before = before_change(object_id)
             result[object_id] = fields if before is None else _merge_names(before, fields, merge)
@@ -144,9 +146,18 @@ def _merge_heaps(
             result[object_id] = _filled(object_id, other, fields, merged, why)
     for object_id in first.missing(second):
         before = before_change(object_id)
+        if why and _is_symbolic(object_id):
+            before = _unwritten(object_id, first[object_id], {})[1]
         if before is not None:
             result[object_id] = _merge_names(first[object_id], before, merge)
     return result
+
+
+def _unwritten(object_id: Hashable, first: Fields, second: Fields) -> tuple[Fields, Fields]:
+    """The fields of an object in two arms, each with what it held before where the other arm alone has written."""
+    names = first.keys() ^ second.keys()
+    before = {name: symbol(("before", object_id, name)) for name in names}
+    return {**before, **first}, {**before, **second}
 
 
 def _filled(object_id: Hashable, first: Fields, second: Fields, merged: Fields, why: Taints) -> Fields:
@@ -208,6 +219,7 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
             known_fields = before_change(object_id)
         if known_fields is None:
             heap[object_id] = fields
+            changed = changed or _is_symbolic(object_id)
         elif known_fields is not fields:
             merged = dict(known_fields)
             for name, value in differing(known_fields, fields):
@@ -219,6 +231,11 @@ def widen(entry: State, back: State, label: Hashable) -> tuple[State, bool]:
                     merged[name] = merge(f"{object_id}.{name}", other, value)
             heap[object_id] = merged
     return State(variables, heap), changed
+
+
+def _is_symbolic(object_id: Hashable) -> bool:
+    """Whether an object was there before the loop, though nothing had been written into it yet."""
+    return isinstance(object_id, tuple) and object_id[:1] == ("symbolic",)
 
 
 def _plain(value: Value) -> bool:

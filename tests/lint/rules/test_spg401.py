@@ -383,3 +383,88 @@ def test_reader_whose_errors_are_kept() -> None:
         "SPG401",
         "SPG201",
     )
+
+
+def test_dicts_that_one_rank_empties() -> None:
+    """A copy in sorted order is as long as the dict or set: what one rank has emptied is shorter there."""
+    assert agree(
+        """
+        import functools
+        import torch.distributed as dist
+
+        def on_main(fn):
+            @functools.wraps(fn)
+            def wrapper(*args, **kwargs):
+                if dist.get_rank() == 0:
+                    return fn(*args, **kwargs)
+            return wrapper
+
+        class TrackerHook:
+            @on_main
+            def after_interval(self, runner):
+                print(runner.buffer)
+                runner.buffer.clear()
+
+        class PrintingHook:
+            @on_main
+            def behind_interval(self, printer):
+                print(printer.shown)
+
+        class Runner:
+            def __init__(self, model, hooks):
+                self.model, self.hooks = model, hooks
+                self.buffer = {}
+
+            def train(self, loader):
+                for batch in loader:
+                    self.buffer.update(self.model(batch))
+                    for key in sorted(self.buffer):
+                        dist.all_reduce(self.buffer[key])  # SPG401
+                    for hook in self.hooks:
+                        hook.after_interval(self)
+
+        class Printer:
+            def __init__(self, model, hooks):
+                self.model, self.hooks = model, hooks
+                self.shown = {}
+
+            def train(self, loader):
+                for batch in loader:
+                    self.shown.update(self.model(batch))
+                    for key in sorted(self.shown):
+                        dist.all_reduce(self.shown[key])
+                    for hook in self.hooks:
+                        hook.behind_interval(self)
+                    self.shown.clear()
+
+        def keyed(xs):
+            pending = {}
+            for name, x in xs:
+                pending[name] = x
+                for one in list(pending):
+                    dist.all_reduce(pending[one])  # SPG401
+                if dist.get_rank() == 0:
+                    pending.clear()
+
+        def seen(xs):
+            pending = set()
+            for name, x in xs:
+                pending.add(name)
+                for _ in sorted(pending, reverse=True):
+                    dist.all_reduce(x)  # SPG401
+                if dist.get_rank() == 0:
+                    pending.discard(name)
+
+        def emptied_by_all(xs):
+            pending = {}
+            for name, x in xs:
+                pending[name] = x
+                for one in sorted(pending):
+                    dist.all_reduce(pending[one])
+                if dist.get_rank() == 0:
+                    print(pending)
+                pending.clear()
+        """,
+        "SPG401",
+        "SPG403",
+    )

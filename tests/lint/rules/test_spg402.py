@@ -134,3 +134,100 @@ def test_neighbours_that_swap_until_a_number_is_small() -> None:
         """,
         "SPG402",
     )
+
+
+def test_loops_over_an_object_that_one_rank_feeds() -> None:
+    """An iterator of the project's own, given without a type, ends by what its methods have been told."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        class StoppingCounter:
+            def __init__(self, limit, patience):
+                self.limit, self.patience = limit, patience
+                self.current, self.best, self.worse = 0, float("inf"), 0
+
+            def feed(self, loss):
+                self.worse = 0 if loss < self.best else self.worse + 1
+                self.best = min(self.best, loss)
+
+            def __iter__(self):
+                while self.current < self.limit and self.worse < self.patience:  # SPG402
+                    self.current += 1
+                    yield self.current
+
+        class EpochSchedule:
+            def __init__(self, limit):
+                self.limit, self.stopped = limit, False
+
+            def tell(self, loss):
+                self.stopped = loss < 0.1
+
+            def __iter__(self):
+                for epoch in range(self.limit):
+                    if self.stopped:
+                        break
+                    yield epoch
+
+        class RoundsOfOne:
+            def __init__(self, limit):
+                self.limit, self.ended = limit, False
+
+            def end(self, loss):
+                self.ended = loss < 0.1
+
+            def __iter__(self):
+                for number in range(self.limit):
+                    if self.ended:
+                        break  # SPG102
+                    yield number
+
+        def step(x):
+            total = torch.zeros(2) + x
+            dist.all_reduce(total)
+            return total[0].item()
+
+        class Brain:
+            def __init__(self, counter):
+                self.counter = counter
+
+            def on_stage_end(self, loss):
+                self.counter.feed(loss)
+
+            def fit(self, x):
+                for _ in self.counter:
+                    loss = step(x)
+                    if dist.get_rank() == 0:
+                        self.on_stage_end(loss)
+
+        def by_parameter(counter, x):
+            for _ in counter:
+                loss = step(x)
+                if dist.get_rank() == 0:
+                    counter.feed(loss)
+
+        def told_one(rounds, x):
+            for _ in rounds:
+                loss = step(x)
+                if dist.get_rank() == 0:
+                    rounds.end(loss)
+
+        def before_a_loop(rounds: RoundsOfOne, x):
+            if dist.get_rank() == 0:
+                rounds.ended = x.item() > 0
+            if rounds.ended:
+                return  # SPG102
+            dist.all_reduce(x)
+
+        def fed_by_all(schedule, x):
+            for epoch in schedule:
+                loss = step(x)
+                schedule.tell(loss)
+                if dist.get_rank() == 0:
+                    print(epoch, loss)
+        """,
+        "SPG102",
+        "SPG401",
+        "SPG402",
+    )
