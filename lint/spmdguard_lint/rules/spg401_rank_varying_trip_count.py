@@ -45,6 +45,7 @@ def evaluate(files, score):
 The length of a loader or a list is taken to be the same on every rank unless something in the code says
 otherwise: a share by rank, a filter on data, a generator over local files, or that the ranks sum it up
 (`dist.all_reduce(torch.tensor(len(rollout)))`).
+A dict that some ranks alone have emptied is taken to have other keys there, also where all put the same ones in again.
 Loops inside `Join` or `join_uneven_inputs` are no findings.
 
 ## Fix safety
