@@ -116,7 +116,7 @@ def apply_fact(
 
         hand_over(frame, fact, args, kwargs, node)
     if fact.event.startswith("seed-"):
-        seeded = seed(frame, fact, receiver, args, kwargs)
+        seeded = seed(frame, fact, receiver, args, kwargs, node)
         if seeded is not None:
             return seeded
     if fact.event == "metric-state" and receiver is not None:

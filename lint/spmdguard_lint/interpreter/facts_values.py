@@ -19,8 +19,8 @@ from ..values.value import (
     symbol,
     union,
 )
+from .expressions import text_of
 from .frame import Frame
-from .kinds import DRAWN
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
@@ -134,10 +134,18 @@ def _rank_value(
 
 
 def seed(
-    frame: Frame, fact: Fact, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+    frame: Frame,
+    fact: Fact,
+    receiver: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
 ) -> Value | None:
-    """Seeding makes what is drawn later as rank-varying as the seed."""
-    taint = union(*(v.taint for v in (*args, *kwargs.values()))) if args or kwargs else NO_TAINT
+    """Seeding makes what is drawn later as rank-varying as the seed: its contents, and not how much is drawn."""
+    place, text = frame.place(node), text_of(node)
+    given = union(*(v.taint for v in (*args, *kwargs.values()))) if args or kwargs else NO_TAINT
+    taint = frozenset(t._replace(place=place, text=text) if t.kind == "rank" else t for t in given)
+    frame.machine.contents_only.add(place)
     library = fact.event.partition("-")[2]
     if library != "generator":
         for name in ("torch", "numpy", "random") if library == "all" else (library,):
@@ -174,9 +182,6 @@ def _random(
         taint = seeded
     if any(t.kind == "rank" for t in taint):  # seeded by the rank: a number that each rank draws for itself
         taint = taint | {Taint("random", place, text)}  # type: ignore[arg-type]
-        if name in DRAWN or name in _LIKE:  # of the size that was asked for, whatever the seed
-            frame.machine.contents_only.add(place)  # type: ignore[arg-type]
-            taint = frozenset(t._replace(place=place, text=text) for t in taint)  # type: ignore[arg-type]
     taint = union(taint, *(a.taint for a in args))
     return symbol((name, place), taint)
 

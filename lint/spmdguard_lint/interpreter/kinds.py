@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
-from ..values.value import NO_TAINT, Value, retaint
+from ..values.value import NO_TAINT, Value, operator_of, parts_of, retaint
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -72,13 +72,21 @@ def of_form(name: str, receiver: Value, result: Value) -> Value:
     return retaint(result, kept if name not in DIMENSIONS or _chosen(receiver) else NO_TAINT)
 
 
+_SIZED = frozenset(
+    f"{new}{name}"
+    for new in ("", "call:new_")
+    for name in ("zeros", "ones", "empty", "full", "arange", "linspace", "eye")
+)
+
+
 def of_size(frame: Frame, receiver: Value, result: Value) -> Value:
     """How many elements a tensor has: not what was drawn for them, or written into one of them by one rank alone.
 
-    What random numbers have selected counts.
+    What random numbers have selected counts, and so does a number that was given as a size (``torch.zeros(n)``).
     """
     selected = receiver.trip or NO_TAINT
-    inside = frame.machine.contents_only
+    sized = any(operator_of(part).rpartition(".")[2] in _SIZED for part in parts_of(receiver))
+    inside = frozenset() if sized else frame.machine.contents_only
     kept = (t for t in result.taint if t in selected or (t.kind != "random" and t.place not in inside))
     return retaint(result, frozenset(kept))
 

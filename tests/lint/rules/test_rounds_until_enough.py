@@ -109,6 +109,11 @@ def test_sizes_of_tensors_of_random_numbers() -> None:
                 return  # SPG102
             dist.all_reduce(x)
 
+        def sized(x):
+            torch.manual_seed(dist.get_rank())
+            if torch.zeros(int(torch.randint(1, 9, (1,)))).numel() > 3:
+                dist.all_reduce(x)  # SPG101
+
         def main(x):
             torch.manual_seed(dist.get_rank())
             sample(x, torch.randint(2, 40, (3, 1)), 30)
