@@ -245,7 +245,7 @@ def test_handlers_that_raise_again_by_choice() -> None:
                 except RuntimeError:
                     if rank == 2:
                         continue
-                    raise
+                    raise  # SPG205
             dist.barrier()
 
         def by_setting():
