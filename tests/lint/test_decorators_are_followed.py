@@ -202,3 +202,86 @@ def test_hooks_of_forward_passes() -> None:
         "SPG202",
         "SPG205",
     )
+
+
+def test_objects_that_decorate() -> None:
+    """An object with a ``__call__`` decorates as a function does, and so does a class that stands in for the function."""
+    assert agree(
+        """
+        import functools
+        import torch.distributed as dist
+
+        class OnRank:
+            def __init__(self, wanted):
+                self.wanted = wanted
+
+            def __call__(self, fn):
+                @functools.wraps(fn)
+                def inner(*args):
+                    if dist.get_rank() == self.wanted:
+                        return fn(*args)
+
+                return inner
+
+        class Lonely:
+            def __init__(self, fn):
+                self.fn = fn
+
+            def __call__(self, *args):
+                if dist.get_rank() == 0:
+                    self.fn(*args)
+
+        class Counted:
+            def __init__(self, fn):
+                self.fn, self.calls = fn, 0
+
+            def __call__(self, *args):
+                self.calls += 1
+                return self.fn(*args)
+
+        class First:
+            def __call__(self, fn):
+                return lambda *args: fn(*args) if dist.get_rank() == 0 else None
+
+        first = First()
+        any_rank = OnRank
+
+        @any_rank(0)
+        def show(loss):
+            dist.all_reduce(loss)  # SPG104
+
+        @OnRank(wanted=0)
+        def say(loss):
+            print(loss)
+
+        @Lonely
+        def tell(loss):
+            dist.all_reduce(loss)  # SPG104
+
+        @first
+        def report(loss):
+            dist.all_reduce(loss)  # SPG105
+
+        @Counted
+        def add(loss):
+            dist.all_reduce(loss)
+
+        class Trainer:
+            @OnRank(0)
+            def log(self, loss):
+                print(loss)
+
+        def main(losses):
+            for loss in losses:
+                show(loss)
+                tell(loss)
+                report(loss)
+                add(loss)
+                say(loss)
+                Trainer().log(loss)
+        """,
+        "SPG101",
+        "SPG102",
+        "SPG104",
+        "SPG105",
+    )

@@ -95,14 +95,20 @@ def _apply_decorator(frame: Frame, decorator: ast.expr, function: Value) -> Valu
         if fact is not None and fact.main_only:
             return Value("wrapped", (f"main-only:{fact.main_only}", function, text_of(decorator)))
         return function
-    if value.tag == "func" and frame.depth < 6:
+    if value.tag in ("func", "class", "obj") and frame.depth < 6:
         with frame.collecting():
             if isinstance(decorator, ast.Call):
                 value = evaluate(frame, decorator)
             result = call_value(frame, value, [function], {}, decorator)
-        if result.tag in ("func", "wrapped", "partial"):
+        if result.tag in ("func", "wrapped", "partial") or _is_called(frame, result):
             return result
     return function
+
+
+def _is_called(frame: Frame, value: Value) -> bool:
+    """Whether a value is an object of a class of the project with a ``__call__``."""
+    cls = frame.machine.objects.info(value).cls if value.tag == "obj" else None
+    return cls is not None and cls.find_method("__call__") is not None
 
 
 def _library_decorator(frame: Frame, qualname: str, decorator: ast.expr, function: Value) -> Value:

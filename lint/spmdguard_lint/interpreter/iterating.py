@@ -32,7 +32,7 @@ from .datasets import length_taint
 from .expressions import text_of
 from .frame import Frame
 from .kinds import DRAWN
-from .lazily import ends_by_test
+from .lazily import cut_short, ends_by_test
 from .lengths import trip_taint
 from .protocols import special
 from .selection import counted
@@ -194,6 +194,9 @@ def never_ends(value: Value) -> bool:
 
 def islice(frame: Frame, qualname: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
     """``itertools.islice(items, n)``: as many as asked for, where there are as many."""
+    drawn = cut_short(frame, qualname, args, node)
+    if drawn is not None:
+        return drawn
     value = expression(f"call:{qualname}", args)
     if not args:
         return value

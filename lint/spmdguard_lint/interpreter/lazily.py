@@ -16,12 +16,13 @@ from ..names.functions import FunctionInfo
 from ..names.scopes import Scope, target_names
 from ..source.walking import walk
 from ..traces.nodes import LISTED, Call, Loop, Op, Region, every_node
-from ..values.value import Value, expression, union
+from ..values.value import FALSE, NONE, Value, expression, union
 from .expressions import evaluate, text_of
 from .frame import Frame
 
 _Node = TypeVar("_Node", bound=ast.AST)
 _ITEMS, _ITEM, _FUNCTION = "<items>", "<item>", "<function>"
+_ENDED, _SKIPPED = "<ended>", "<skipped>"
 _APPLYING = frozenset({"map", "filter"})
 _LISTS = frozenset({ast.List, ast.Tuple, ast.ListComp})
 _LAZY = frozenset({"<genexpr>", "<map>", "<filter>"})
@@ -168,6 +169,39 @@ def ends_by_test(
     key = ("generator", id(info), frame.serial, frame.place(node), *(arg.key for arg in args))
     taint = union(*(arg.taint for arg in args))
     return Value("generator", (info, frame, None, tuple(args), ()), taint, None, key)
+
+
+def cut_short(frame: Frame, name: str, args: list[Value], node: ast.AST) -> Value | None:
+    """``islice(generator, n)``: a generator that ends after n items; None where the items come from something else.
+
+    So it is with generators that communicate: who draws more items than the others calls more collectives.
+    """
+    if not 1 < len(args) < 5 or not isinstance(node, ast.Call) or args[0].tag != "generator":
+        return None
+    start, stop, step = [None, *args[1:], None] if len(args) == 2 else [*args[1:], None][:3]
+    if stop is None or stop.key == NONE.key:
+        return None  # all are drawn
+    if not is_lazy(args[0]) and not frame.machine.reach.reaches(args[0].data[0]):
+        return None
+    info = frame.machine.lazy.get(id(node))
+    if info is None:
+        names = ["<islice>", _ENDED, _SKIPPED, _ITEMS]
+        info = frame.machine.lazy[id(node)] = _generator(frame, node, names, _of_slice(node))
+    left_out = [bound for bound in (start, step) if bound is not None]
+    skipped = expression(f"call:{name}", left_out) if left_out else FALSE
+    given = (expression(f"call:{name}", [stop]), skipped, args[0])
+    key = ("generator", id(info), frame.serial, frame.place(node), *(arg.key for arg in args))
+    return Value("generator", (info, frame, None, given, ()), union(*(a.taint for a in args)), None, key)
+
+
+def _of_slice(node: ast.Call) -> list[ast.stmt]:
+    """``islice(items, start, stop)`` as a loop that yields, until there are enough."""
+    text = text_of(node)
+    leave = ast.If(_named(_ENDED, f"{text} has all its items"), [_shown(ast.Break(), text)], [])
+    give = ast.Expr(ast.Yield(ast.Name(_ITEM, ast.Load())))
+    choose = ast.If(_named(_SKIPPED, f"{text} leaves out an item"), [ast.Pass()], [give])
+    over = _named(_ITEMS, text_of(node.args[0]))
+    return [ast.For(ast.Name(_ITEM, ast.Store()), over, [choose, leave], [], None)]
 
 
 def _of_test(node: ast.Call) -> list[ast.stmt]:

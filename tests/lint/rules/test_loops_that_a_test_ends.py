@@ -136,3 +136,63 @@ def test_numbers_read_before_the_reduction() -> None:
         """,
         *CODES,
     )
+
+
+def test_slices_of_generators_that_communicate() -> None:
+    """Who draws more items than the others calls more collectives; items left out are drawn all the same."""
+    assert agree(
+        """
+        import itertools
+        from itertools import islice
+        import torch.distributed as dist
+
+        def rounds(x):
+            while True:
+                dist.all_reduce(x)
+                yield x.item()
+
+        def lines(path):
+            with open(path) as file:
+                yield from file
+
+        def more(x):
+            me = dist.get_rank()
+            for value in islice(rounds(x), 2 + me):  # SPG102
+                print(value)
+
+        def listed(x):
+            return list(itertools.islice(rounds(x), 0, dist.get_rank()))  # SPG102
+
+        def of_expression(xs):
+            means = (dist.all_reduce(x) for x in xs)
+            return list(islice(means, dist.get_rank()))  # SPG102
+
+        def named(x):
+            drawn = rounds(x)
+            some = islice(drawn, dist.get_rank() + 1)  # SPG102
+            return sum(some)
+
+        def from_own(x):
+            for value in islice(rounds(x), dist.get_rank(), 9):
+                dist.all_reduce(value)  # SPG101
+
+        def as_many(x, n):
+            for value in islice(rounds(x), n):
+                dist.all_reduce(value)
+            return list(islice(rounds(x), dist.get_rank(), 9))
+
+        def of_world(x):
+            return sum(islice(rounds(x), dist.get_world_size()))
+
+        def own_lines(path):
+            for line in islice(lines(path), dist.get_rank()):
+                print(line)
+
+        def by_turns(x, count):
+            for value in islice(rounds(x), dist.get_rank(), None, dist.get_world_size()):
+                print(value)
+        """,
+        "SPG101",
+        "SPG102",
+        "SPG401",
+    )
