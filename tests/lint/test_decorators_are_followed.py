@@ -205,7 +205,7 @@ def test_hooks_of_forward_passes() -> None:
 
 
 def test_objects_that_decorate() -> None:
-    """An object with a ``__call__`` decorates as a function does, and so does a class that stands in for the function."""
+    """An object with a ``__call__`` decorates as a function does, and so does a class of which the name becomes one."""
     assert agree(
         """
         import functools

@@ -132,7 +132,12 @@ TYPES: dict[str, TypeFacts] = {
                 raises_local=True,
                 paths=(Arg(0, "output_dir"),),
             ),
-            "load_state": agreed("accelerate.load_state", event="checkpoint-load", raises_local=True),
+            "load_state": agreed(
+                "accelerate.load_state",
+                event="checkpoint-load",
+                raises_local=True,
+                paths=(Arg(0, "input_dir"),),
+            ),
             "save": local("write", main_only="main"),
             "init_trackers": local("tracker-start", main_only="main"),
             "log": _TRACKER,

@@ -123,7 +123,10 @@ TYPES: dict[str, TypeFacts] = {
                 paths=(Arg(0, "save_dir"), Arg(1, "tag")),
             ),
             "load_checkpoint": agreed(
-                "deepspeed.load_checkpoint", event="checkpoint-load", raises_local=True
+                "deepspeed.load_checkpoint",
+                event="checkpoint-load",
+                raises_local=True,
+                paths=(Arg(0, "load_dir"), Arg(1, "tag")),
             ),
             "save_16bit_model": agreed(
                 "deepspeed.save_16bit_model", event="checkpoint-save", raises_local=True

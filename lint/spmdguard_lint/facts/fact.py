@@ -43,7 +43,7 @@ class Fact:
         | "" (no communication).
     ``group``: where the group is passed; None means the default group.
     ``root``: the argument that must be rank-invariant (``src``/``dst``); ``invariant``: further ones.
-    ``paths``: where each rank writes its part: what together they name must be rank-invariant.
+    ``paths``: where each rank writes its part, or reads it: what together they name must be rank-invariant.
     ``buffers``: arguments made rank-invariant in place when the call returns (all_reduce's tensor).
     ``result``: "uniform" | "pure" (depends on the arguments alone) | "varying" (see ``varying``) |
         "receiver" (returns its receiver) | "arg0" (returns its first argument) |

@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, Fact] = {
     "random.seed": Fact(event="seed-random", result="uniform"),
     "random.setstate": Fact(event="seed-random", result="uniform"),
     "random.Random": varying("random", unless=Arg(0, "x"), returns="random.Random"),
-    "random.SystemRandom": varying("random", returns="random.Random"),
+    "random.SystemRandom": varying("random", event="draw-object"),
     "numpy.random.rand": _NUMPY,
     "numpy.random.randn": _NUMPY,
     "numpy.random.random": _NUMPY,

@@ -60,7 +60,7 @@ _PREDICT = agreed("Trainer.evaluate")
 TYPES: dict[str, TypeFacts] = {
     TRAINER: TypeFacts(
         methods={
-            "train": agreed("Trainer.train"),
+            "train": agreed("Trainer.train", paths=(Arg(0, "resume_from_checkpoint"),)),
             "evaluate": _PREDICT,
             "predict": _PREDICT,
             "evaluation_loop": _PREDICT,

@@ -7,7 +7,8 @@ import ast
 from ..facts import lookup as facts
 from ..facts.build import MODULE
 from ..facts.torch_core import LOADER
-from ..values.value import Value
+from ..facts.transformers import TRAINER
+from ..values.value import NO_TAINT, Value
 from .frame import Frame
 from .threads import in_workers
 
@@ -32,13 +33,23 @@ def made_of_library(
 ) -> str:
     """What the library makes with these arguments behaves like; the workers of a loader are read on the way.
 
+    A trainer of transformers seeds all generators of the process, with a seed from its arguments.
+
     ``nn.Sequential(a, b)`` communicates when it is called as its members do.
     """
     if type_name == LOADER:
         in_workers(frame, args, kwargs, node)
+    if type_name == TRAINER:
+        _seed_all(frame, kwargs.get("args", args[1] if len(args) > 1 else None))
     if type_name == MODULE and qualname.endswith(".Sequential"):
         for member in args:
             fact = facts.call_instance(member.data[0]) if member.tag == "extobj" else None
             if fact is not None and fact.op is not None:
                 return str(member.data[0])
     return type_name
+
+
+def _seed_all(frame: Frame, arguments: Value | None) -> None:
+    why = NO_TAINT if arguments is None else frozenset(t for t in arguments.taint if t.kind == "rank")
+    for library in ("torch", "numpy", "random"):
+        frame.machine.seed_taints[library] = why

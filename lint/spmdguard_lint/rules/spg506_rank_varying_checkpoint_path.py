@@ -4,8 +4,9 @@
 ## What it does
 Finds checkpoints that every rank writes a part of, under a name that each rank makes for itself: from its own loss, its
 clock, a random number, or its rank. Also parts of a result that ranks write into a temporary folder which each of them
-has made (`tempfile.mkdtemp`), and of which one rank then reads those of the others; and checkpoints that one rank alone
-writes, of which every rank then reads the one that its own data says.
+has made (`tempfile.mkdtemp`), and of which one rank then reads those of the others; checkpoints that one rank alone
+writes, of which every rank then reads the one that its own data says; and checkpoints to go on from that each rank looks
+for under a name of its own drawing (`trainer.train(resume_from_checkpoint=...)`).
 
 ## Why is this bad
 The parts belong in one folder. Ranks whose clocks stand on two sides of a second, or whose losses round differently,
@@ -90,7 +91,7 @@ _OWN_FOLDERS = ("mkdtemp", "mktemp", "TemporaryDirectory")
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Names of collective saves, and folders of files that each rank writes."""
     for root in analysis.roots:
-        if "checkpoint-save" in root.contents.events:
+        if root.contents.named:
             for step in root.steps:
                 if isinstance(step.node, Op) and step.node.paths:
                     yield from _collective(step, step.node)
@@ -102,12 +103,15 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 
 
 def _collective(step: Step, op: Op) -> Iterator[Finding]:
-    """A save of all ranks whose name each rank makes for itself."""
+    """A save, or a resume, of all ranks whose name each rank makes for itself."""
+    saves = "save" in op.name
+    kinds = _KINDS if saves else ("random",)  # folders of one host are named by rank, and new ones by the clock
     for value in op.paths:
         named = made_of(value)
-        told = _telling(named)
-        if told and varies(named, step.path, subgroup=group_key(op) is not None, kinds=_KINDS) is not None:
-            message = f"each rank makes the name for itself under which `{op.text}` saves its part"
+        told = tuple(taint for taint in _telling(named) if taint.kind in kinds)
+        if told and varies(named, step.path, subgroup=group_key(op) is not None, kinds=kinds) is not None:
+            does = "saves its part" if saves else "looks for a checkpoint"
+            message = f"each rank makes the name for itself under which `{op.text}` {does}"
             yield finding_at(RULE, op, message, HELP, taints=told[:2], calls=step.calls)
             return
 

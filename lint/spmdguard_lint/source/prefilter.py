@@ -49,7 +49,7 @@ class Prefilter:
         alone = "|".join(map(re.escape, sorted(telling)))
         prefixed = "|".join(map(re.escape, sorted(functions - telling)))
         hiding = r"(?<=\.)backward|manual_backward|DistributedDataParallel|FullyShardedDataParallel|DDP|FSDP"
-        hiding += r"|(?<=rainer\.)(?:fit|validate|test|predict|save_checkpoint)"
+        hiding += r"|(?<=rainer\.)(?:fit|train|validate|test|predict|save_checkpoint)"
         hiding += r"|(?<=ccelerator\.)(?:gather|reduce|save_state|load_state|save_model|get_state_dict)"
         hiding += r"|get_forward_backward_func|forward_backward_(?:no_)?pipelining\w*"
         return re.compile(rf"\b(?:(?:{alone})|{hiding}|(?:dist|distributed|comm)\.(?:{prefixed}))[ \t]*\(")

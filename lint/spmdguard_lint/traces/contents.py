@@ -17,6 +17,7 @@ class Contents:
 
     ``sure``: some call raises each time. ``begins``: some operation may only be begun by its call, or is given
     the choice.
+    ``named``: some operation is given the name of a checkpoint.
     ``by_rank``: the rank decides some branch; ``raises_kept``: some jump raises an exception kept before.
     """
 
@@ -29,6 +30,7 @@ class Contents:
     io: bool = False
     sure: bool = False
     begins: bool = False
+    named: bool = False
     by_rank: bool = False
     raises_kept: bool = False
 
@@ -56,6 +58,7 @@ def contents_of(tree: Tree) -> Contents:
                 found.events.add(node.name)
             elif isinstance(node, Op):
                 found.ops.add(node.name)
+                found.named = found.named or bool(node.paths)
                 found.begins = found.begins or node.begins is not None or node.handle
             elif isinstance(node, Region):
                 found.regions.add(node.kind)

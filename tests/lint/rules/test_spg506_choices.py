@@ -125,3 +125,76 @@ def test_choices_that_ranks_share() -> None:
         """,
         *RULES,
     )
+
+
+def test_checkpoints_to_go_on_from_under_a_drawn_name() -> None:
+    """A random name for each rank makes some of them find a checkpoint and others none; the name of one is for all."""
+    assert agree(
+        """
+        import os
+        import random
+        import secrets
+        import time
+        import uuid
+        import deepspeed
+        import torch.distributed as dist
+        from accelerate import Accelerator
+        from accelerate.utils import broadcast_object_list
+        from transformers import Trainer, TrainingArguments
+        from transformers.trainer_utils import get_last_checkpoint
+
+        NAMES = ["oak", "elm", "fir"]
+
+        def pick(root):
+            folder = os.path.join(root, random.SystemRandom().choice(NAMES))
+            return folder, get_last_checkpoint(folder) if os.path.isdir(folder) else None
+
+        def of_helper(model, data, root):
+            folder, last = pick(root)
+            trainer = Trainer(model, TrainingArguments(output_dir=folder), train_dataset=data)
+            trainer.train(resume_from_checkpoint=last)  # SPG506
+
+        class Experiment:
+            def __init__(self, root):
+                self.folder = f"{root}/{random.choice(NAMES)}"
+
+            def run(self, model, data):
+                trainer = Trainer(model, TrainingArguments(output_dir=self.folder), train_dataset=data)
+                trainer.train(self.folder)  # SPG506
+
+        def by_engine(model, config, out):
+            engine, *_ = deepspeed.initialize(model=model, config=config)
+            engine.load_checkpoint(out, tag=secrets.choice(NAMES))  # SPG506
+
+        def by_accelerator(model, out):
+            accelerator = Accelerator()
+            model = accelerator.prepare(model)
+            accelerator.load_state(os.path.join(out, random.choice(NAMES)))  # SPG506
+
+        def told(model, data, root):
+            found = list(pick(root))
+            found = broadcast_object_list(found, from_process=0)
+            trainer = Trainer(model, TrainingArguments(output_dir=found[0]), train_dataset=data)
+            trainer.train(resume_from_checkpoint=found[1])
+
+        def seeded(model, data, root):
+            trainer = Trainer(model, TrainingArguments(output_dir=root), train_dataset=data)
+            trainer.train(resume_from_checkpoint=os.path.join(root, random.choice(NAMES)))
+
+        def last_of(model, data, root):
+            last = get_last_checkpoint(root) if os.path.isdir(root) else None
+            trainer = Trainer(model, TrainingArguments(output_dir=root), train_dataset=data)
+            trainer.train(resume_from_checkpoint=last)
+
+        def anew(model, data):
+            folder = time.strftime("runs/%H-%M")
+            trainer = Trainer(model, TrainingArguments(output_dir=folder), train_dataset=data)
+            trainer.train(resume_from_checkpoint=os.path.isdir(folder))
+
+        def of_this_host(model, config):
+            engine, *_ = deepspeed.initialize(model=model, config=config)
+            engine.load_checkpoint(f"/scratch/{os.environ['LOCAL_RANK']}/last")
+        """,
+        "SPG506",
+        "SPG303",
+    )
