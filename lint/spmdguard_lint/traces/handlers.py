@@ -33,6 +33,7 @@ from .terms import ABORT, Reader, Terms
 _BROAD = frozenset(
     {"Exception", "BaseException", "RuntimeError", "OutOfMemoryError", "DistBackendError", "DistError"}
 )
+_WRITES = frozenset({"write", "rename", "upload"})
 _ON_DATA = frozenset({"ValueError", "TypeError", "KeyError", "IndexError", "OverflowError"})
 _IO = frozenset(
     {"OSError", "IOError", "FileNotFoundError", "PermissionError", "ConnectionError", "TimeoutError"}
@@ -133,7 +134,9 @@ def _left(
         return
     if alone and _leads_on(candidate, jump, skipped, first_in(terms, after_error), quiet):
         return
-    certainty = "likely" if alone or _reads_own(node.body) else "possible"
+    on_data = all(name in _ON_DATA for name in handler.names) if handler.names else False
+    likely = alone or _reads_own(node.body) or (_writes_own(node.body) and not on_data)
+    certainty = "likely" if likely else "possible"
     yield Divergence(
         "exit",
         node,
@@ -293,6 +296,22 @@ def _forward(nodes: Tree) -> Op | None:
 def _reads_own(nodes: Tree) -> bool:
     """Whether something is made of this rank's own data that may not be possible."""
     return any(isinstance(node, Fallible) and node.own for node in every_node(nodes))
+
+
+def _writes_own(nodes: Tree) -> bool:
+    """Whether a file is written, or sent, that has this rank in its name: what fails there fails on one rank."""
+    return any(
+        isinstance(node, Event)
+        and (node.name in _WRITES or (node.name == "open" and _for_writing(node)))
+        and any(rank_dependent(value) for value in (*node.args, *node.keywords.values()))
+        for node in every_node(nodes)
+    )
+
+
+def _for_writing(node: Event) -> bool:
+    """Whether a file is opened to be written."""
+    mode = node.keywords.get("mode", node.args[1] if len(node.args) > 1 else None)
+    return mode is not None and mode.tag == "const" and str(mode.data[0])[:1] in ("w", "a", "x")
 
 
 def _has_io(nodes: Tree) -> bool:
