@@ -5,8 +5,8 @@
 Finds checkpoints that every rank writes a part of, under a name that each rank makes for itself: from its own loss, its
 clock, a random number, or its rank. Also parts of a result that ranks write into a temporary folder which each of them
 has made (`tempfile.mkdtemp`), and of which one rank then reads those of the others; checkpoints that one rank alone
-writes, of which every rank then reads the one that its own data says; and checkpoints to go on from that each rank looks
-for under a name of its own drawing (`trainer.train(resume_from_checkpoint=...)`).
+writes, of which every rank then reads the one that its own data says; and checkpoints to go on from that each rank
+looks for under a name of its own drawing (`trainer.train(resume_from_checkpoint=...)`).
 
 ## Why is this bad
 The parts belong in one folder. Ranks whose clocks stand on two sides of a second, or whose losses round differently,
