@@ -105,7 +105,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
 def _collective(step: Step, op: Op) -> Iterator[Finding]:
     """A save, or a resume, of all ranks whose name each rank makes for itself."""
     saves = "save" in op.name
-    kinds = _KINDS if saves else ("random",)  # folders of one host are named by rank, and new ones by the clock
+    kinds = (
+        _KINDS if saves else ("random",)
+    )  # folders of one host are named by rank, and new ones by the clock
     for value in op.paths:
         named = made_of(value)
         told = tuple(taint for taint in _telling(named) if taint.kind in kinds)
