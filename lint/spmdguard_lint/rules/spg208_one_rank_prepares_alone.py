@@ -44,10 +44,10 @@ def fetch(url, path):
 ```
 
 ## Known limits
-Files that one rank reads or writes on its own disk are SPG201, and so is a tracker's run where the next
-collective is one that the training hides (a forward, a backward). Other requests to a server are of certainty
-`possible`. A call is known for a download by its name where its object is unknown. A wait for a key with a
-timeout of its own ends by itself and is left alone.
+Files that one rank reads or writes on its own disk are SPG201 (a TensorBoard writer is one), and so is a tracker's
+run where the next collective is one that the training hides (a forward, a backward). Other requests to a server are
+of certainty `possible`. A call is known for a download by its name where its object is unknown. A wait for a key with
+a timeout of its own ends by itself and is left alone.
 
 ## Fix safety
 No fix.
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
 RULE = rule(code="SPG208", name="one-rank-prepares-alone", severity="warning", status="stable", page=__doc__)
 _WAITING = frozenset({"store-wait", "store-get"})
 _SERVED = ("tracker-start", "network")
+_ON_DISK = "SummaryWriter"  # a tracker that opens a file of its own and asks nobody
 _NAMES = re.compile(r"\b(download\w*|extractall|unpack_archive|urlretrieve|urlopen|snapshot_download)\(")
 
 
@@ -205,5 +206,7 @@ def entered_call(where: Where | None) -> Call | None:
 def fetches(node: Event | Fallible) -> bool:
     """Whether a call fetches from another machine or unpacks what came from there."""
     if isinstance(node, Event):
-        return node.name in ("download", *_SERVED) or (node.name == "subprocess" and must_succeed(node))
+        return (node.name in ("download", *_SERVED) and not node.call.endswith(_ON_DISK)) or (
+            node.name == "subprocess" and must_succeed(node)
+        )
     return bool(_NAMES.search(node.text))

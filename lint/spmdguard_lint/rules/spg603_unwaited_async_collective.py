@@ -190,7 +190,7 @@ def _in_scope(scope: ast.AST, starts: Starts) -> Iterator[Finding]:
             yield from _at(statement, block[position + 1 :], starts, reads)
             yield from _items_used(statement, block[position + 1 :], starts)
     for loop in (node for node in _own(scope) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))):
-        for name, value, op in lost_in_rounds(loop, lambda value: _started(value, starts)):
+        for name, value, op in lost_in_rounds(loop, lambda value: _started(value, starts), scope):
             if reads.get(name):
                 yield _finding(
                     op, value, f"only the last round's `{name}` is waited for, the handle of `{op.text}`"

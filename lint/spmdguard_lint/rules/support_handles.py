@@ -62,17 +62,33 @@ def _op_of(item: ast.expr, names: dict[str, Op], started: Start) -> Op | None:
 
 
 def lost_in_rounds(
-    loop: ast.For | ast.AsyncFor | ast.While, started: Start
+    loop: ast.For | ast.AsyncFor | ast.While, started: Start, scope: ast.AST
 ) -> Iterator[tuple[str, ast.expr, Op]]:
-    """Names that each round of a loop binds to a new handle, and that nothing in the loop reads."""
+    """Names that each round binds to a new handle, and that neither the loop nor functions it calls there read."""
     inside = [node for statement in loop.body for node in (statement, *_within(statement))]
-    read = {n.id for n in (*inside, *walk(loop)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = _read_by(loop, scope)
     leaves = any(isinstance(node, (ast.Break, ast.Return, ast.Raise)) for node in inside)
     for node in inside if not leaves else ():
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             op = started(node.value)
             if op is not None and node.targets[0].id not in read:
                 yield node.targets[0].id, node.value, op
+
+
+def _read_by(loop: ast.AST, scope: ast.AST) -> set[str]:
+    """The names that a loop reads, itself or in functions of its scope, whose names it reads too."""
+    inner: dict[str, ast.AST] = {node.name: node for node in _within(scope) if isinstance(node, _FUNCTIONS)}
+    for node in _within(scope):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            inner.update((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
+    read: set[str] = set()
+    waiting: list[ast.AST] = [loop]
+    while waiting:
+        for node in walk(waiting.pop()):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in read:
+                read.add(node.id)
+                waiting.extend([inner[node.id]] if node.id in inner else [])
+    return read
 
 
 def _within(function: ast.AST) -> Iterator[ast.AST]:

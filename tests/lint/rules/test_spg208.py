@@ -291,3 +291,38 @@ def test_a_key_is_set_either_way() -> None:
         """,
         "SPG208",
     )
+
+
+def test_a_writer_of_tensorboard_asks_nobody() -> None:
+    """A `SummaryWriter` opens a file on this machine, as `os.makedirs` and `open` do; `wandb.init` asks a server."""
+    assert agree(
+        """
+        import os
+
+        import tensorboardX
+        import torch.distributed as dist
+        import wandb
+        from torch.utils.tensorboard import SummaryWriter
+
+        class Logger:
+            def __init__(self, folder):
+                self.writer = tensorboardX.SummaryWriter(logdir=folder)
+
+        def a_file(folder):
+            if dist.get_rank() == 0:
+                os.makedirs(folder, exist_ok=True)
+                writer = SummaryWriter(log_dir=folder)
+            dist.barrier()
+
+        def in_a_class(folder):
+            if dist.get_rank() == 0:
+                writer = Logger(folder)
+            dist.barrier()
+
+        def a_server(name):
+            if dist.get_rank() == 0:
+                wandb.init(project=name)  # SPG208
+            dist.barrier()
+        """,
+        "SPG208",
+    )

@@ -378,3 +378,51 @@ def test_each_round_is_waited_for() -> None:
         """,
         "SPG603",
     )
+
+
+def test_a_function_of_the_same_scope_waits_in_each_round() -> None:
+    """A loop whose rounds call an inner function that waits for the last round's handle; one that calls it behind."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def in_each_round(params, buffers):
+            handle = None
+            pending = None
+
+            def finish():
+                if pending is not None:
+                    handle.wait()
+                    pending.copy_(buffers[0])
+
+            for p in params:
+                finish()
+                handle = dist.all_gather(buffers, p, async_op=True)
+                pending = p
+            finish()
+
+        def through_another(params, buffers):
+            handle = None
+            end = lambda: handle.wait()
+
+            def finish():
+                if handle is not None:
+                    end()
+
+            for p in params:
+                finish()
+                handle = dist.all_gather(buffers, p, async_op=True)
+            finish()
+
+        def behind_the_loop(params, buffers):
+            handle = None
+
+            def finish():
+                handle.wait()
+
+            for p in params:
+                handle = dist.all_gather(buffers, p, async_op=True)  # SPG603
+            finish()
+        """,
+        "SPG603",
+    )
