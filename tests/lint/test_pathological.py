@@ -95,6 +95,17 @@ def test_what_was_cut_short_is_said(tree, monkeypatch):
     assert any(finding.code == "SPG101" for finding in result.findings)
 
 
+def test_decorators_are_read_behind_a_function_that_was_cut_short(tree, monkeypatch):
+    """What a project's own decorator does is followed with room of its own, not with what the last root has left."""
+    monkeypatch.setattr(machine_room, "OWN_BUDGET", 200)
+    wrapper = "def wrap(function):\n    marked = function\n    return marked\n"
+    decorated = "@wrap\ndef first(x):\n    if dist.get_rank() == 0:\n        dist.barrier()\n"
+    body = "".join(f"                            y{i} = y{i - 1}.a(x, i)\n" for i in range(1, 60))
+    last = nested(6, "for i in x.items(x, i):", "y0 = x\n" + body + " " * 28 + "dist.all_reduce(y59)")
+    result = engine.lint([tree({"a.py": HEAD + wrapper + decorated + last})], Config())
+    assert sorted(finding.code for finding in result.findings) == ["SPG101", "SPG904"]
+
+
 def test_nothing_is_said_where_nothing_was_cut_short(tree):
     """An ordinary file has no SPG904."""
     result = engine.lint([tree({"a.py": HEAD + HAZARD})], Config())

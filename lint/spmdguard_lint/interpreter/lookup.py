@@ -15,7 +15,8 @@ from ..names.symbols import (
     Symbol,
     VariableSymbol,
 )
-from ..values.value import NONE, Taint, Value, external, retaint, symbol, union
+from ..values.evaluate import RANKS
+from ..values.value import NONE, SET_LATER, Taint, Value, choice, external, retaint, symbol, union
 from .frame import Frame
 from .state import CELL, State
 
@@ -187,6 +188,9 @@ def _rebound_global(frame: Frame, module: Module, name: str, first: Value) -> Va
     known = [value for value in values if value.tag not in ("sym", "expr", "const")]
     if first.key == NONE.key and len(known) == 1:
         return retaint(known[0], taint, known[0].trip)
+    others = [value for value in values if value.key != first.key]
+    if first.tag == "const" and len(others) == 1 and others[0].tag in RANKS:
+        return choice(symbol((SET_LATER, *label)), others[0], first)
     return symbol(label, taint)
 
 

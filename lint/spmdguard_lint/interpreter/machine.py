@@ -325,7 +325,11 @@ class Machine:
         """The tree of a root for which nothing in sight calls the function through its decorators."""
         from .hooks import on_its_ranks
 
-        return on_its_ranks(self.root_frame(function), function, tree)
+        self.begin_root()
+        try:
+            return on_its_ranks(self.root_frame(function), function, tree)
+        except (BudgetExceeded, FollowExceeded, RecursionError):
+            return tree
 
     def run_pair(self, enter: FunctionInfo, leave: FunctionInfo) -> Tree:
         """Interpret ``__enter__`` and then ``__exit__`` of one object, as a with statement would."""

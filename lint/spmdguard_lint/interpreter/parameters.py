@@ -12,7 +12,8 @@ from ..names.bindings import ImportBinding
 from ..names.dotted import called_name
 from ..names.symbols import ClassSymbol, ExternalSymbol
 from ..source.walking import walk
-from ..values.value import NO_TAINT, NONE, TRUE, Taint, Value, is_const, symbol, union
+from ..values.evaluate import RANKS
+from ..values.value import NO_TAINT, NONE, SET_LATER, TRUE, Taint, Value, choice, is_const, symbol, union
 from . import attributes
 from .frame import Frame
 from .state import State
@@ -251,6 +252,8 @@ def template_field(frame: Frame, receiver: Value, cls: ClassInfo, name: str) -> 
         return None
     if value is None:
         value = elsewhere
+    elif is_const(value) and elsewhere is not None and elsewhere.tag in RANKS:
+        value = choice(symbol((SET_LATER, cls.full_name, name)), elsewhere, value)
     elif elsewhere is not None and machine.objects is not None and elsewhere.taint - value.taint:
         value = symbol(("field", cls.full_name, name), union(value.taint, elsewhere.taint), value.trip)
     elif value.key == NONE.key and elsewhere is None:
@@ -420,7 +423,15 @@ def _join_assignments(frame: Frame, cls: ClassInfo, name: str) -> Value | None:
             with apart.collecting():
                 value = evaluate(apart, assignment.value)
             taint = value.taint
-            if result is None and value.tag in ("extobj", "obj", "func", "class", "ext", "rank", "tuple"):
+            if (result is None or result.key == value.key) and value.tag in (
+                "extobj",
+                "obj",
+                "func",
+                "class",
+                "ext",
+                "tuple",
+                *RANKS,
+            ):
                 result = value
                 continue
         if frame.machine.is_signal_handler(cls, function.name):

@@ -67,12 +67,13 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Certainty, Finding
-from ..traces.files import guarded_by_rank
+from ..traces.files import guarded_by_rank, parts_of
 from ..traces.matching import worlds_for
 from ..traces.nodes import Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where
-from ..values.evaluate import Valuation, rank_dependent, truth
+from ..values.evaluate import Valuation, rank_dependent, residual, truth
+from ..values.value import SET_LATER
 from .registry import rule
 from .support import from_divergence, moved
 from .support_claims import awaited, claimed, is_entry, where
@@ -81,6 +82,7 @@ from .support_events import cared_for, counts, finding, reading
 if TYPE_CHECKING:
     from ..analysis import Analysis
     from ..traces.divergence import Divergence
+    from ..values.value import Value
 
 RULE = rule(
     code="SPG205",
@@ -182,9 +184,15 @@ def _telling(divergence: Divergence) -> bool:
         return False
     if not rank_dependent(divergence.condition):
         return True
+    decide = residual if _set_later(divergence.condition) else truth
     verdicts = {
-        truth(divergence.condition, Valuation(rank, world, local))
+        decide(divergence.condition, Valuation(rank, world, local))
         for world, local, ranks in worlds_for(divergence.condition)
         for rank in ranks
     }
     return len(verdicts) > 1
+
+
+def _set_later(condition: Value) -> bool:
+    """Whether a condition asks for a rank that some function sets: it may still be what it was at first."""
+    return any(part.tag == "sym" and part.data[0][:1] == (SET_LATER,) for part in parts_of(condition))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .value import Member, Value
+from .value import Member, Value, alternatives, expression
 
 
 class _Unknown:
@@ -205,12 +205,12 @@ def truth(value: Value, at: Valuation) -> bool | None:
 
 def rank_dependent(value: Value) -> bool:
     """Whether the rank itself occurs in the value's expression (so that a valuation can decide it)."""
-    return bool(value.taint) and _holds(value, _RANK_TAGS)
+    return bool(value.taint) and _holds(value, RANKS)
 
 
 def holds_rank(value: Value) -> bool:
     """Whether the rank occurs in the value's expression, even where the value is taken to be the same everywhere."""
-    return _holds(value, _RANK_TAGS)
+    return _holds(value, RANKS)
 
 
 def world_dependent(value: Value) -> bool:
@@ -218,7 +218,7 @@ def world_dependent(value: Value) -> bool:
     return _holds(value, _WORLD_TAGS)
 
 
-_RANK_TAGS = frozenset({"rank", "local_rank", "node_rank"})
+RANKS = frozenset({"rank", "local_rank", "node_rank"})
 _WORLD_TAGS = frozenset({"world"})
 
 
@@ -253,6 +253,8 @@ def rank_constants(value: Value) -> set[int]:
 
 
 MAX_RANK = 4096
+_COMPARING = frozenset({"==", "!=", "<", "<=", ">", ">=", "is", "is not"})
+_MAX_CHOICES = 4
 
 
 def residual(value: Value, at: Valuation) -> Hashable:
@@ -268,6 +270,13 @@ def residual(value: Value, at: Valuation) -> Hashable:
             parts = [residual(item, at) for item in operands]
             left = [part for part in parts if part not in (("known", True), ("known", False))]
             return left[0] if len(left) == 1 else (name, *left)
+        place = next((i for i, item in enumerate(operands) if item.tag == "ite"), None)
+        if (
+            name in _COMPARING
+            and place is not None
+            and len(alternatives(value.data[1][place])) <= _MAX_CHOICES
+        ):
+            return _of_each_choice(name, operands, place, at)
         return ("expr", name, *(_operand_key(item, at) for item in operands))
     if value.tag == "ite":
         condition = truth(value.data[0], at)
@@ -278,6 +287,19 @@ def residual(value: Value, at: Valuation) -> Hashable:
     if value.tag == "tuple":
         return ("tuple", *(_operand_key(item, at) for item in value.data))
     return value.key
+
+
+def _of_each_choice(name: str, operands: tuple[Value, ...], place: int, at: Valuation) -> Hashable:
+    """A comparison with a value of two: with each of the two. ``RANK >= 0`` of ``-1`` or the rank decides alike."""
+    condition, first, second = operands[place].data
+    one, other = (
+        residual(expression(name, (*operands[:place], item, *operands[place + 1 :])), at)
+        for item in (first, second)
+    )
+    known = truth(condition, at)
+    if known is not None:
+        return one if known else other
+    return one if one == other else ("ite", residual(condition, at), one, other)
 
 
 def _operand_key(value: Value, at: Valuation) -> Hashable:

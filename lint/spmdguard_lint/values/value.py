@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 MAX_SIZE = 40
+SET_LATER = "set later"  # heads the symbol that says whether a variable still is what it was at first
 MAX_TAINTS = 6
 
 

@@ -1,0 +1,78 @@
+"""A rank that is unknown at first: ``-1`` or None until some function sets it, on all ranks alike."""
+
+from __future__ import annotations
+
+from tests.lint.rules.marked import agree
+
+CODES = ("SPG101", "SPG102", "SPG205")
+
+
+def test_whether_the_rank_is_set_is_the_same_on_all_ranks() -> None:
+    """Guards against a second start ask whether the variable is still what it was; who it is comes behind."""
+    assert agree(
+        """
+        import os
+
+        import torch.distributed as dist
+
+        _LOCAL_RANK = -1
+        _LOCAL_SIZE = -1
+        _RANK = -1
+
+        def enable():
+            global _LOCAL_RANK, _LOCAL_SIZE
+            if _LOCAL_RANK >= 0 or _LOCAL_SIZE >= 0:
+                raise RuntimeError("already enabled")
+            dist.barrier()
+            _LOCAL_RANK = int(os.environ["LOCAL_RANK"])
+            _LOCAL_SIZE = int(os.environ["LOCAL_WORLD_SIZE"])
+
+        def enable_once():
+            global _RANK
+            if _RANK != -1:
+                return
+            dist.barrier()
+            _RANK = dist.get_rank()
+
+        def first_only():
+            if _RANK == 0:
+                dist.barrier()  # SPG101
+
+        def all_but_the_first():
+            if _RANK <= 0:
+                raise RuntimeError("first")  # SPG205
+            dist.barrier()
+        """,
+        *CODES,
+    )
+
+
+def test_fields_that_a_method_sets() -> None:
+    """The same of a field that ``__init__`` sets to ``-1`` and another method to the rank."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Session:
+            def __init__(self):
+                self.rank = -1
+
+            def start(self):
+                if self.rank >= 0:
+                    raise RuntimeError("started twice")
+                dist.barrier()
+                self.rank = dist.get_rank()
+
+            def start_quietly(self):
+                if self.rank != -1:
+                    return
+                dist.barrier()
+                self.rank = dist.get_rank()
+
+            def end(self):
+                if self.rank > 0:
+                    return  # SPG102
+                dist.barrier()
+        """,
+        *CODES,
+    )
