@@ -68,7 +68,7 @@ from .support_events import argument, finding
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
     from ..model import Finding
-    from ..values.value import Place, Taint, Value
+    from ..values.value import Place, Taint, Taints, Value
 
 RULE = rule(code="SPG309", name="data-split-differs", severity="warning", status="stable", page=__doc__)
 HELP = "draw the seed on one rank and broadcast it, or take it from the configuration"
@@ -134,7 +134,7 @@ def _listed(root: Root, node: Node, value: Value, text: str) -> Iterable[Finding
     """A share of the names in a folder, in the order in which this machine lists them; its own ranks list alike."""
     if "local" in text:
         return
-    taints = value.taint if value.trip is None else value.trip
+    taints = _unsorted(value) if value.trip is None else value.trip
     own = sorted(
         (
             t
@@ -147,6 +147,22 @@ def _listed(root: Root, node: Node, value: Value, text: str) -> Iterable[Finding
         message = f"`{text}` divides a listing, whose order may be another one on each machine"
         steps = [(taint.place, source_text(taint)) for taint in own[:1]]
         yield finding(RULE, node, message, SORT, steps=steps)
+
+
+def _unsorted(value: Value) -> Taints:
+    """Why a value may differ, but for what went through `sorted`: data of the first file of a sorted listing."""
+    found: set[Taint] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current.tag == "expr":
+            operator, operands = current.data
+            stack.extend(operands if operator != "sorted" else ())
+        elif current.tag == "ite":
+            stack.extend(current.data)
+        else:
+            found |= current.taint
+    return frozenset(found)
 
 
 def _sorted_between(root: Root, listing: Place, share: Place, name: str) -> bool:

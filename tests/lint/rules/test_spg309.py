@@ -298,3 +298,32 @@ def test_listings_that_are_the_same() -> None:
         """,
         "SPG309",
     )
+
+
+def test_data_of_a_file_out_of_a_sorted_listing() -> None:
+    """Each rank takes its part of the rows of one file: `sorted` says which file that is, on all machines."""
+    assert agree(
+        """
+        import glob
+
+        import torch.distributed as dist
+
+        class Loader:
+            def __init__(self, pattern):
+                self.files = sorted(glob.glob(pattern))
+                self.rows = load(self.files[0])
+
+            def batch(self, size):
+                start = dist.get_rank() * size
+                return self.rows[start : start + size]
+
+        def picked(pattern, numbers):
+            rows = pick(sorted(glob.glob(pattern)), numbers)
+            return rows[dist.get_rank() :: dist.get_world_size()]
+
+        def of_any_file(pattern, size):
+            rows = load(glob.glob(pattern)[0])
+            return rows[dist.get_rank() * size :]  # SPG309
+        """,
+        "SPG309",
+    )
