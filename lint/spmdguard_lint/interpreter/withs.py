@@ -283,7 +283,8 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
     own = fact.varying == "filesystem" and not fact.returns  # a folder that each process makes for itself
     made = frozenset({Taint(fact.varying, place, text, fact.certainty)}) if own else NO_TAINT
     entered = symbol(("entered", place), made)
-    if (fact.suppresses and not asked_to_raise(node)) or fact.event == "defer":
+    nothing = name == "contextlib.suppress" and not args and not (isinstance(node, ast.Call) and node.args)
+    if (fact.suppresses and not nothing and not asked_to_raise(node)) or fact.event == "defer":
         _swallowing(frame, fact, args, node, lambda: body(entered))
         return
     if fact.main_only and not fact.op and fact.event != "main-first":

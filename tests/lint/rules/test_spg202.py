@@ -433,3 +433,42 @@ def test_a_failure_that_the_exit_status_tells(end: str) -> None:
 def test_a_failure_that_nothing_tells(end: str) -> None:
     """Success, a raise for something else, a meeting before the exit, another round, a status that is dropped."""
     assert agree(START + textwrap.dedent(end), "SPG202")
+
+
+def test_suppress_of_nothing() -> None:
+    """`suppress()` without a class lets all exceptions go on: some use it for the manager that does nothing."""
+    assert agree(
+        """
+        from contextlib import suppress
+        from contextlib import suppress as empty_context
+
+        import torch.distributed as dist
+
+        def at_once(x):
+            with suppress():
+                load(x)
+                dist.all_reduce(x)
+            dist.barrier()
+
+        def chosen(model, x, accumulate):
+            context = model.no_sync() if accumulate else empty_context()
+            with context:
+                load(x)
+                dist.all_reduce(x)
+            dist.barrier()
+
+        def something(x, errors):
+            with suppress(*errors):  # SPG202
+                load(x)
+                dist.all_reduce(x)
+            dist.barrier()
+
+        def chosen_too(x, quiet):
+            context = suppress(RuntimeError) if quiet else empty_context()
+            with context:  # SPG202
+                load(x)
+                dist.all_reduce(x)
+            dist.barrier()
+        """,
+        "SPG202",
+    )
