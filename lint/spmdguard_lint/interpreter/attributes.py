@@ -48,6 +48,8 @@ UNIFORM_PARTS = frozenset(
     }
 ) | frozenset({"is_meta", "is_cpu", "is_cuda", "is_mps", "is_xpu", "is_sparse", "is_quantized", "is_nested"})
 
+_SETTINGS = frozenset({"config", "cfg", "hparams"})  # of a model whose parameters are this rank's own part
+
 
 def read_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -> Value:
     """The value of ``receiver.name``; properties of project classes are followed."""
@@ -122,6 +124,8 @@ def unknown_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) -
     value = expression(f"attr:{name}", (receiver,))
     if name in UNIFORM_PARTS and receiver.taint:
         return retaint(value, NO_TAINT)
+    if name in _SETTINGS and receiver.taint:
+        return retaint(value, frozenset(t for t in value.taint if t.kind != "data"))
     if name in DIMENSIONS and receiver.taint:
         return of_form(name, receiver, value)
     if name in SHAPES and receiver.taint:

@@ -72,6 +72,7 @@ from .support_polling import taken_unseen
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
     from ..model import Finding
+    from ..values.value import Value
 
 RULE = rule(code="SPG503", name="read-before-barrier", severity="warning", status="stable", page=__doc__)
 
@@ -232,8 +233,13 @@ def made(access: Access) -> list[tuple[object, ...]]:
     return [
         path
         for value in values
-        if shared(value) and value.tag in _PATHS and plausible(path := components(value))
+        if shared(value) and _may_be_path(value) and plausible(path := components(value))
     ]
+
+
+def _may_be_path(value: Value) -> bool:
+    """Whether an argument can be a path; a switch (``exist_ok=True``) or a number is none."""
+    return value.tag in _PATHS and (value.tag != "const" or isinstance(value.data[0], (str, bytes)))
 
 
 def plausible(path: tuple[object, ...]) -> bool:

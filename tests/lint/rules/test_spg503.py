@@ -458,3 +458,30 @@ def test_folders_of_models() -> None:
         """,
         "SPG503",
     )
+
+
+def test_a_switch_is_no_path() -> None:
+    """Two calls that are both given `True` have no file in common."""
+    assert agree(
+        """
+        import os
+
+        import torch.distributed as dist
+        from transformers import AutoTokenizer
+
+        def train(args):
+            if dist.get_rank() == 0:
+                os.makedirs(args.logs, exist_ok=True)
+            tokenizer = AutoTokenizer.from_pretrained(args.pretrained, trust_remote_code=True)
+            dist.barrier()
+            return tokenizer
+
+        def same_folder(args):
+            if dist.get_rank() == 0:
+                os.makedirs(args.logs, exist_ok=True)
+            tokenizer = AutoTokenizer.from_pretrained(args.logs, trust_remote_code=True)  # SPG503
+            dist.barrier()
+            return tokenizer
+        """,
+        "SPG503",
+    )
