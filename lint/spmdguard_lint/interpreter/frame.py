@@ -112,6 +112,7 @@ class Frame:
         self.serial = machine.next_serial()
         self.defaults: dict[int, Value] = {}  # of the functions that are defined here, by expression
         self.yield_hook: YieldHook | None = None
+        self.arms: tuple[bool, ...] = ()  # of the choices of a manager, in whose bodies it is now
         self.yielded: list[Value] = []
         self.local_imports: dict[str, str] | None = None
         self.handled: list[tuple[str, Value]] = []

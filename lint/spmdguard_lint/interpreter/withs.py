@@ -87,14 +87,15 @@ def _matters(frame: Frame, value: Value) -> bool:
 
 def _either_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
     condition, then, orelse = manager.data
-    before = frame.live
-    frame.state = before.copy()
+    before, outer = frame.live, frame.arms
+    frame.state, frame.arms = before.copy(), (*outer, True)
     with frame.collecting() as then_nodes:
         enter_manager(frame, then, node, body)
     then_state = frame.state
-    frame.state = before.copy()
+    frame.state, frame.arms = before.copy(), (*outer, False)
     with frame.collecting() as else_nodes:
         enter_manager(frame, orelse, node, body)
+    frame.arms = outer
     frame.state = join(then_state, frame.state, condition)
     frame.out.append(Branch(frame.place(node), condition, then_nodes, else_nodes, "with", text_of(node)))
 
@@ -115,13 +116,13 @@ def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Calla
     inner.caller = frame
     bind_arguments(inner, info, receiver, list(args), dict(kwargs), False)
     variables = frame.live.variables
-    ran: set[int] = set()
+    ran: set[tuple[int, tuple[bool, ...]]] = set()
     ends: list[tuple[State | None, Taints]] = []
 
     def at_yield(running: Frame, value: Value, where: ast.AST) -> Value:
-        if id(where) in ran or len(ran) >= _MAX_YIELDS:
+        if (id(where), running.arms) in ran or len(ran) >= _MAX_YIELDS:
             return NONE
-        ran.add(id(where))
+        ran.add((id(where), running.arms))
         frame.state = State(variables, running.live.heap)
         machine.stack.remove(info)
         watch = Watch(frame.live.copy(), len(frame.path))

@@ -51,12 +51,15 @@ No fix: only the author knows what the other ranks should have.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
+from ..interpreter.parameters import annotation_name
 from ..interpreter.partly import EVENT
+from ..names.symbols import FunctionSymbol
 from ..traces.catching import catches
-from ..traces.nodes import Event, Fallible, Op, Try
+from ..traces.nodes import Branch, Event, Fallible, Op, Try
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.evaluate import Valuation, truth
@@ -64,18 +67,20 @@ from .registry import rule
 from .support_events import finding, reading
 
 if TYPE_CHECKING:
-    from ..analysis import Analysis
+    from ..analysis import Analysis, Root
     from ..model import Finding
+    from ..values.value import Value
 
 RULE = rule(code="SPG209", name="name-bound-on-some-ranks", severity="error", status="stable", page=__doc__)
 HELP = "give it a value on every rank: assign it before the branch, or use it under the same condition"
+_ASKING = frozenset({"rank", "group-rank"})
 _RANKS = ((0, 2, 2), (1, 2, 2), (2, 4, 2), (3, 4, 2))
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Uses of a name on a rank on which it is not bound; the first one of each name."""
     for root in reading(analysis):
-        if EVENT not in root.contents.events:
+        if EVENT not in root.contents.events or _let_in(analysis, root):
             continue
         found: dict[Hashable, Finding] = {}
         for rank, world, local in _RANKS:
@@ -95,6 +100,8 @@ class _Uses(Walk):
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
         if not isinstance(node, Event) or node.name != EVENT or truth(node.args[0], self.at) is not False:
             return state
+        if any(isinstance(w.node, Branch) and self._may_tell(w.node.condition) for w in around(where)):
+            return state
         place = node.args[1].data[0]
         if (place, node.text) not in self.found and not _is_caught(where):
             self.found[place, node.text] = finding(
@@ -106,6 +113,21 @@ class _Uses(Walk):
                 where=where,
             )
         return None  # this rank has ended here
+
+    def _may_tell(self, condition: Value) -> bool:
+        """Whether a condition around a use asks for a rank in a way that nobody here can tell."""
+        asks = any(taint.kind in _ASKING for taint in condition.taint)
+        return asks and truth(condition, self.at) is None
+
+
+def _let_in(analysis: Analysis, root: Root) -> bool:
+    """Whether a function of its own has a decorator of the project, which may let some ranks in alone."""
+    if root.function is None:
+        return False
+    names = (annotation_name(d.func if isinstance(d, ast.Call) else d) for d in root.function.decorators)
+    return any(
+        isinstance(analysis.project.resolve(root.module, name), FunctionSymbol) for name in names if name
+    )
 
 
 def _is_caught(where: Where | None) -> bool:

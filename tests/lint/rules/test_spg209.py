@@ -301,3 +301,44 @@ def test_bound_again_in_each_round() -> None:
         """,
         "SPG209",
     )
+
+
+def test_what_lets_some_ranks_in() -> None:
+    """A decorator of the project around the use, and a condition on a rank that the linter cannot tell."""
+    assert agree(
+        """
+        from functools import wraps
+
+        import torch.distributed as dist
+        import wandb
+
+        def first_only(function):
+            @wraps(function)
+            def wrapped(*args, **kwargs):
+                if not dist.is_initialized() or dist.get_rank() == 0:
+                    return function(*args, **kwargs)
+
+            return wrapped
+
+        class Logger:
+            def __init__(self, name):
+                if not dist.is_initialized() or dist.get_rank() == 0:
+                    self.experiment = wandb.init(name=name)
+
+            @first_only
+            def log(self, metrics):
+                self.experiment.log(metrics)
+
+        def grid(x, group):
+            if dist.get_rank() == 0:
+                out = open("out")
+            if dist.get_rank(group) == 0 and dist.get_rank(x.group) == 0:
+                out.write(x)
+
+        def plain(x):
+            if dist.get_rank() == 0:
+                text = open("out").read()
+            return text + x  # SPG209
+        """,
+        "SPG209",
+    )
