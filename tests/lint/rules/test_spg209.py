@@ -312,7 +312,7 @@ def test_what_lets_some_ranks_in() -> None:
         import torch.distributed as dist
         import wandb
 
-        def first_only(function):
+        def rank_zero_only(function):
             @wraps(function)
             def wrapped(*args, **kwargs):
                 if not dist.is_initialized() or dist.get_rank() == 0:
@@ -325,7 +325,7 @@ def test_what_lets_some_ranks_in() -> None:
                 if not dist.is_initialized() or dist.get_rank() == 0:
                     self.experiment = wandb.init(name=name)
 
-            @first_only
+            @rank_zero_only
             def log(self, metrics):
                 self.experiment.log(metrics)
 
