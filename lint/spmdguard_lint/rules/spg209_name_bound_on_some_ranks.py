@@ -40,7 +40,8 @@ def train(steps, config, total):
 The condition must be one that a rank decides (`rank == 0`, `is_main_process`), and every assignment of the name in
 its function must stand in that arm; for an attribute, every one in the file. Left alone are uses in nested functions
 and in a `try` that catches the error, functions that ask `locals()`, and attributes that some text names
-(`hasattr(self, "run")`) or whose class has ancestors outside the project.
+(`hasattr(self, "run")`) or whose class has ancestors outside the project. So are uses under a condition on a rank that
+the linter cannot tell, and in functions under a decorator of the project that no call in sight goes through.
 
 ## Fix safety
 No fix: only the author knows what the other ranks should have.
