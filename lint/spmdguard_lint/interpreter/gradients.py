@@ -3,6 +3,7 @@
 A parameter has no gradient after the backward pass of a batch that its module was not called for. As a rule that is so
 on all ranks alike (a frozen or unused module), and a test of ``p.grad is None`` parts no ranks. Where a module of the
 same file decides in its ``forward`` by the contents of a batch or by chance whether a submodule is called, it does.
+So does a function that takes the modules to call out of a dict by the keys of its data (``policies[name](episodes)``).
 So it does where the file wraps a model by FSDP with ``use_orig_params``: small parameters have all their elements on
 some ranks, and the others see neither those nor a gradient.
 """
@@ -21,6 +22,7 @@ _CONTENTS = frozenset(
     {"any", "all", "item", "sum", "numel", "nonzero", "max", "min", "count_nonzero", "tolist"}
 )
 _CHANCE = frozenset({"rand", "random", "uniform", "randint", "bernoulli", "choice", "randn", "randrange"})
+_KEYED = frozenset({"items", "keys"})
 _LEAVES = (ast.Continue, ast.Return, ast.Break)
 
 
@@ -31,7 +33,7 @@ def missing_gradient(frame: Frame, left: Value, right: Value) -> Taints:
     cache = frame.machine.queues
     key = (id(frame.module), "<gradients>")
     if key not in cache:
-        cache[key] = _skipped(frame) or _in_pieces(frame)
+        cache[key] = _skipped(frame) or _called_by_key(frame) or _in_pieces(frame)
     return cache[key]
 
 
@@ -49,6 +51,58 @@ def _skipped(frame: Frame) -> Taints:
                 text = f"`{text_of(node.test)}`, which decides whether a module takes part"
                 return frozenset({Taint("data", frame.place(node.test), text, "likely")})
     return NO_TAINT
+
+
+def _called_by_key(frame: Frame) -> Taints:
+    """Modules called by the keys that a rank's data has: ``for name, x in episodes.items(): policies[name](x)``."""
+    for function in frame.module.all_functions:
+        if "](" not in function.text:
+            continue
+        arguments = {argument.arg for argument in function.node.args.args} - {function.self_name}
+        for node in walk(function.node):
+            keys = _keys_of(node, arguments)
+            if keys is not None and any(_calls_item(part, keys[0]) for part in keys[1]):
+                text = f"the keys of `{keys[2]}`, which decide what modules take part"
+                return frozenset({Taint("data", frame.place(node), text, "likely")})
+    return NO_TAINT
+
+
+def _keys_of(node: ast.AST, arguments: set[str]) -> tuple[str, list[ast.stmt], str] | None:
+    """The name that a loop over an argument gives its keys, the loop's body, and the argument."""
+    if not isinstance(node, ast.For):
+        return None
+    over, target, plain = node.iter, node.target, True
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in _KEYED:
+        if over.func.attr == "items" and isinstance(target, ast.Tuple):
+            target = target.elts[0]
+        over, plain = over.func.value, False
+    if not isinstance(over, ast.Name) or over.id not in arguments or not isinstance(target, ast.Name):
+        return None
+    if plain and not any(_looks_up(part, over.id, target.id) for part in node.body):
+        return None  # a list of names that the program is set up with, say
+    return target.id, node.body, over.id
+
+
+def _looks_up(part: ast.AST, name: str, key: str) -> bool:
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        and isinstance(node.slice, ast.Name)
+        and node.slice.id == key
+        for node in walk(part)
+    )
+
+
+def _calls_item(part: ast.AST, key: str) -> bool:
+    """Whether something is called that stands in a container of the object's own under a key."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Subscript)
+        and isinstance(node.func.slice, ast.Name)
+        and node.func.slice.id == key
+        for node in walk(part)
+    )
 
 
 def _in_pieces(frame: Frame) -> Taints:
