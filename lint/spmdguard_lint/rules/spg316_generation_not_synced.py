@@ -37,8 +37,8 @@ def rollout(model, prompts):
 ## Known limits
 By the text of the program: the stage must be written in it, the call be one of `x.module.generate` or of what
 `deepspeed.initialize` has returned in the same file. Programs that use `accelerate`, `trl`, `TrainingArguments`,
-`HfDeepSpeedConfig`, the hybrid engine or `GatheredParameters` are left alone, and so are calls with a smallest length or
-with `**options`.
+`HfDeepSpeedConfig`, the hybrid engine or `GatheredParameters` are left alone, and so are calls with a smallest length
+or with `**options`.
 
 ## Fix safety
 No fix.
@@ -73,7 +73,8 @@ RULE = rule(code="SPG316", name="generation-not-synced", severity="error", statu
 HELP = "pass `synced_gpus=True`: a rank that has ended goes on with empty passes until all have"
 _STAGE_3 = re.compile(rb"[\"']stage[\"']\s*:\s*3\b")
 _TOLD = re.compile(
-    rb"HfDeepSpeedConfig|TrainingArguments|(?:from|import) trl\b|[Aa]ccelerate|hybrid_engine|GatheredParameters|init_inference"
+    rb"HfDeepSpeedConfig|TrainingArguments|(?:from|import) trl\b|[Aa]ccelerate"
+    rb"|hybrid_engine|GatheredParameters|init_inference"
 )
 _SYNCED = frozenset({"synced_gpus", "min_new_tokens", "min_length"})
 _OF_LENGTH = frozenset({"max_new_tokens", "max_length", "input_ids", "attention_mask", "generation_config"})
