@@ -28,3 +28,40 @@ def test_the_configuration_of_a_split_model() -> None:
         """,
         "SPG102",
     )
+
+
+def test_options_of_which_one_is_a_temporary_folder() -> None:
+    """A test that hands its own folder to the program's parser says nothing of the other options."""
+    assert agree(
+        """
+        import argparse
+        import os
+        import tempfile
+
+        import torch.distributed as dist
+
+        def options(given):
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--data")
+            parser.add_argument("--tpu", action="store_true")
+            args, rest = parser.parse_known_args(given)
+            return parser.parse_args(given) if rest else args
+
+        def run(args, x):
+            if args.tpu:
+                dist.barrier()
+            for _ in range(args.rounds):
+                dist.all_reduce(x)
+
+        def test_run(x, to_config):
+            with tempfile.TemporaryDirectory() as folder:
+                run(options(["--data", folder]), x)
+                run(to_config(options(["--data", folder])), x)
+
+        def by_folder(folder, x):
+            if os.path.exists(folder):
+                dist.all_reduce(x)  # SPG304
+        """,
+        "SPG304",
+        "SPG401",
+    )

@@ -61,6 +61,9 @@ _CONSUMING = frozenset(
     {"list", "tuple", "set", "sorted", "sum", "min", "max", "any", "all", "dict", "frozenset"}
 )
 _PLACEMENT = frozenset({"device", "dtype", "device_type", "pin_memory", "non_blocking"})
+_OPTIONS = frozenset(
+    {"parse_args", "parse_known_args"}
+)  # of which one may be a path of a folder made just now
 _TEXT = frozenset(
     {"startswith", "endswith", "split", "rsplit", "strip", "lower", "upper", "replace", "partition"}
 )
@@ -331,7 +334,7 @@ def call_unknown_method(
     result = in_pieces(name, result, args)
     if name in PICKS:
         result = picked(frame, result, args[0] if name == "masked_select" and args else receiver, node)
-    if name in _TEXT:
+    if name in _TEXT or name in _OPTIONS:
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in ("filesystem", "time")))
     if name in FORM:
         result = of_form(name, receiver, result)
