@@ -336,6 +336,8 @@ def call_unknown_method(
         result = picked(frame, result, args[0] if name == "masked_select" and args else receiver, node)
     if name in _TEXT or name in _OPTIONS:
         result = retaint(result, frozenset(t for t in result.taint if t.kind not in ("filesystem", "time")))
+    if name == "split" and receiver.trip is not None:
+        result = retaint(result, result.taint, union(receiver.trip, *(size.taint for size in given)))
     if name in FORM:
         result = of_form(name, receiver, result)
     if name in ("size", "numel", "nelement"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ..values.shares import PIECES
 from ..values.value import NO_TAINT, Taint, Taints, Value, alternatives, retaint, union
 from .frame import Frame
 
@@ -25,7 +26,6 @@ _LAYING = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "row_sta
 _COPYING = frozenset({"tensor", "as_tensor", "array", "asarray", "from_numpy"})  # of a list of numbers
 JOINING = _LAYING | _COPYING
 _INFERRING = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
-_PIECES = frozenset({"chunk", "tensor_split", "array_split"})
 _ROOTS = ("torch.", "numpy.")
 _KEEPS_LENGTH = frozenset(
     {"flatten", "ravel", "tolist", "squeeze", "contiguous", "detach", "clone", "numpy"}
@@ -94,7 +94,7 @@ def infers(qualname: str) -> bool:
 
 def in_pieces(name: str, made: Value, args: list[Value]) -> Value:
     """What a call makes; of those that cut into ``args[0]`` pieces there are as many as asked for, however long."""
-    if not args or name.rpartition(".")[2] not in _PIECES:
+    if not args or name.rpartition(".")[2] not in PIECES:
         return made
     return retaint(made, made.taint, args[0].taint)
 

@@ -17,6 +17,9 @@ from typing import Any
 from .evaluate import UNKNOWN, Valuation, evaluate, holds_rank, is_computed
 from .value import NONE, Value, expression, parts_of
 
+PIECES = frozenset(
+    {"chunk", "tensor_split", "array_split"}
+)  # that cut something into as many pieces as asked for
 _WORLDS = (3, 4)
 _NUMBERS = (1009, 2, 1511, 7, 1730, 3, 1951, 5)
 _ENDLESS = 10**9
@@ -91,11 +94,22 @@ def _collect(value: Value, leaves: set[Hashable]) -> bool:
 
 
 def _collect_length(of: Value, leaves: set[Hashable]) -> bool:
+    pieces = _pieces_of(of)
+    if pieces is not None:
+        return _collect(pieces, leaves)
     cut = _slice_of(of)
     if cut is None:
         leaves.add(length_key(of))
         return True
     return all(_collect(bound, leaves) for bound in cut[1:]) and _collect_length(cut[0], leaves)
+
+
+def _pieces_of(value: Value) -> Value | None:
+    """Into how many pieces a value has been cut: ``x.tensor_split(n)`` gives as many as asked for."""
+    if value.tag == "expr" and value.data[0].rpartition(".")[2].removeprefix("call:") in PIECES:
+        operands: tuple[Value, ...] = value.data[1]
+        return operands[1] if len(operands) > 1 else None
+    return None
 
 
 def _slice_of(value: Value) -> tuple[Value, ...] | None:
@@ -123,6 +137,10 @@ def _length(bounds: tuple[Value, ...], of: Value | None, at: Valuation) -> int |
 
 
 def _size(of: Value, at: Valuation) -> int | None:
+    pieces = _pieces_of(of)
+    if pieces is not None:
+        number = evaluate(pieces, at)
+        return number if _is_whole(number) else None
     cut = _slice_of(of)
     if cut is not None:
         return _length(cut[1:], cut[0], at)

@@ -343,3 +343,51 @@ def test_a_subset_is_as_long_as_its_indices() -> None:
         """,
         *RULES,
     )
+
+
+def test_pieces_of_which_each_rank_takes_every_so_many() -> None:
+    """As many pieces as a multiple of the ranks are shared evenly; another number of pieces is not."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def padded(seeds, size):
+            number = ((len(seeds) - 1) // (size * dist.get_world_size()) + 1) * dist.get_world_size()
+            pieces = torch.as_tensor(seeds).tensor_split(number)
+            for mine in pieces[dist.get_rank() :: dist.get_world_size()]:
+                dist.barrier()
+
+        def by_name(x, size, rank, num_gpus):
+            number = ((x.shape[0] - 1) // size // num_gpus + 1) * num_gpus
+            for mine in x.chunk(number)[rank::num_gpus]:
+                dist.barrier()
+
+        def not_padded(seeds, size):
+            number = (len(seeds) - 1) // size + 1
+            pieces = torch.as_tensor(seeds).tensor_split(number)
+            for mine in pieces[dist.get_rank() :: dist.get_world_size()]:
+                dist.barrier()  # SPG401
+        """,
+        "SPG401",
+    )
+
+
+def test_drawn_numbers_in_pieces() -> None:
+    """What each rank draws for itself has as many pieces everywhere, unless their size is drawn as well."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def drawn(phases, n, width):
+            noise = [z.split(4) for z in torch.randn([len(phases) * n, width]).split(n)]
+            for phase, z in zip(phases, noise):
+                dist.all_reduce(phase)
+
+        def of_drawn_size(n, width):
+            for z in torch.randn([n, width]).split(torch.randint(1, 5, (1,)).item()):
+                dist.all_reduce(z)  # SPG401
+        """,
+        "SPG401",
+    )
