@@ -143,6 +143,7 @@ def _listed(root: Root, node: Node, value: Value, text: str) -> Iterable[Finding
         ),
         key=lambda t: (t.place, t.text),
     )
+    own = [taint for taint in own if not _sorted_at_once(root, taint.place)]
     if own and not _sorted_between(root, own[0].place, node.place, text.partition("[")[0]):
         message = f"`{text}` divides a listing, whose order may be another one on each machine"
         steps = [(taint.place, source_text(taint)) for taint in own[:1]]
@@ -163,6 +164,14 @@ def _unsorted(value: Value) -> Taints:
         else:
             found |= current.taint
     return frozenset(found)
+
+
+def _sorted_at_once(root: Root, listing: Place) -> bool:
+    """Whether a listing in the root's file is the argument of ``sorted``."""
+    if listing.filename != root.module.filename:
+        return False
+    line = root.module.source.content.splitlines()[listing.row - 1]
+    return line[: listing.column].rstrip().endswith(b"sorted(")
 
 
 def _sorted_between(root: Root, listing: Place, share: Place, name: str) -> bool:

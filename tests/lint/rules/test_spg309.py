@@ -321,6 +321,28 @@ def test_data_of_a_file_out_of_a_sorted_listing() -> None:
             rows = pick(sorted(glob.glob(pattern)), numbers)
             return rows[dist.get_rank() :: dist.get_world_size()]
 
+        class Stream:
+            def __init__(self, pattern):
+                self.files = sorted(glob.glob(pattern))
+                self.shard = -1
+                self.advance()
+
+            def advance(self):
+                self.shard = (self.shard + 1) % len(self.files)
+                self.position = 0
+                self.rows = load(self.files[self.shard])
+
+            def batch(self, size):
+                if self.position + size >= len(self.rows):
+                    self.advance()
+                start = self.position + dist.get_rank() * size
+                self.position += size
+                return self.rows[start : start + size]
+
+        stream = Stream("*.bin")
+        while True:
+            rows = stream.batch(8)
+
         def of_any_file(pattern, size):
             rows = load(glob.glob(pattern)[0])
             return rows[dist.get_rank() * size :]  # SPG309
