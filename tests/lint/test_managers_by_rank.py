@@ -41,3 +41,25 @@ def test_the_block_stands_in_both_managers() -> None:
         "SPG101",
         "SPG103",
     )
+
+
+def test_composer_waits_for_a_file() -> None:
+    """`local_rank_zero_download_and_wait` looks for a file, and only where it is entered; the other one has a barrier."""
+    assert agree(
+        """
+        from composer.utils import dist
+
+        def by_file(signal):
+            if dist.get_local_rank() != 0:
+                with dist.local_rank_zero_download_and_wait(signal):
+                    pass
+            dist.barrier()
+
+        def by_barrier():
+            if dist.get_local_rank() != 0:
+                with dist.run_local_rank_zero_first():  # SPG101
+                    pass
+            dist.barrier()
+        """,
+        "SPG101",
+    )

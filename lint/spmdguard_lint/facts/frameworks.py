@@ -74,7 +74,7 @@ FUNCTIONS: dict[str, Fact] = {
     "composer.utils.dist.run_local_rank_zero_first": agreed(
         "main_process_first", wraps="context", event="main-first"
     ),
-    "composer.utils.dist.local_rank_zero_download_and_wait": Fact(wraps="context", event="main-first"),
+    "composer.utils.dist.local_rank_zero_download_and_wait": Fact(wraps="context"),  # waits for a file
     "composer.utils.dist.busy_wait_for_local_rank_zero": Fact(wraps="context", event="main-first"),
     "composer.utils.reproducibility.seed_all": Fact(event="seed-all", result="uniform"),
     # MMEngine 0.10
