@@ -44,7 +44,7 @@ def test_the_block_stands_in_both_managers() -> None:
 
 
 def test_composer_waits_for_a_file() -> None:
-    """`local_rank_zero_download_and_wait` looks for a file, and only where it is entered; the other one has a barrier."""
+    """`local_rank_zero_download_and_wait` looks for a file; the other manager has a barrier."""
     assert agree(
         """
         from composer.utils import dist
