@@ -1,0 +1,46 @@
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+
+def start_workers(script, rest, nproc, port):
+    workers = []
+    for rank in range(nproc):
+        env = dict(
+            os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(nproc),
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+        )
+        workers.append(subprocess.Popen([sys.executable, "-u", script, *rest], env=env))
+    return workers
+
+
+def watch(workers):
+    while True:
+        codes = [worker.poll() for worker in workers]
+        failed = [code for code in codes if code not in (None, 0)]
+        if failed:
+            for worker in workers:
+                worker.kill()
+            for worker in workers:
+                worker.wait()
+            return failed[0] if failed[0] > 0 else 128 - failed[0]
+        if None not in codes:
+            return 0
+        time.sleep(0.5)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nproc", type=int, required=True)
+    parser.add_argument("--port", type=int, default=29500)
+    parser.add_argument("script")
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+    workers = start_workers(args.script, args.rest, args.nproc, args.port)
+    sys.exit(watch(workers))
+
+
+if __name__ == "__main__":
+    main()

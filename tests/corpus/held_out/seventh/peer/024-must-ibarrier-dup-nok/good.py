@@ -1,0 +1,12 @@
+from datetime import timedelta
+
+import torch.distributed as dist
+
+LIMIT = timedelta(seconds=5)
+
+dist.init_process_group("gloo", timeout=LIMIT)
+dup = dist.new_group(timeout=LIMIT)
+where = dup
+work = dist.barrier(group=where, async_op=True)
+work.wait()
+dist.destroy_process_group()

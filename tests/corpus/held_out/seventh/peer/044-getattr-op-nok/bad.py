@@ -1,0 +1,15 @@
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+
+def run(name, t):
+    getattr(dist, name)(t, 0)
+
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=5))
+x = torch.ones(5)
+run("reduce" if dist.get_rank() else "broadcast", x)
+print(x)
+dist.destroy_process_group()
