@@ -82,6 +82,7 @@ def _whole_run(frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Va
         before = frame.live.copy()
         result = call_value(frame, function, [], {}, node)
         frame.state = frame.state or before
+        frame.out.append(Event(frame.place(node), "run-agrees", text_of(node)))
         frame.state.set_field(GROUP, "initialized", symbol(("run", "after destroy")))
     run_afterwards(frame, kwargs.get(fact.afterwards, NONE), fact.afterwards, node)
     return result

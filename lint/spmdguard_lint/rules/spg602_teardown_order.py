@@ -3,7 +3,8 @@
 
 ## What it does
 Finds a collective, a barrier or the making of a group after the default process group was destroyed, and a collective
-on a group after that group was destroyed.
+on a group after that group was destroyed. Also the destruction of the default group by a function that
+`spmdguard.run` runs: its ranks tell one another afterwards who has failed, and destroy the group then.
 
 ## Why is this bad
 The call raises on every rank that gets there ("default process group has not been initialized"), or, where
@@ -87,6 +88,8 @@ class _AfterDestroy(Walk):
         assert isinstance(state, _State)
         if isinstance(node, Event) and node.name == "is-initialized":
             return state._replace(default="")
+        if isinstance(node, Event) and node.name == "run-agrees" and isinstance(state.default, Op):
+            self._report_early(state.default, node)
         if not isinstance(node, Op) or not counts(node):
             return state
         if node.name == "destroy_process_group":
@@ -107,6 +110,16 @@ class _AfterDestroy(Walk):
         assert isinstance(state, _State)
         rows = range(node.place.row, node.place.end_row + 1)
         return state._replace(groups=frozenset(one for one in state.groups if _before(one[0], rows, node)))
+
+    def _report_early(self, destroyed: Op, run: Event) -> None:
+        self.found[destroyed] = finding(
+            RULE,
+            destroyed,
+            f"`{destroyed.text}` runs before `{run.text}` lets its ranks tell one another who has failed",
+            "leave it to `run`, which destroys the process group behind that",
+            certainty="likely",
+            steps=[(run.place, f"`{run.text}` agrees on errors when its function has ended")],
+        )
 
     def _report(self, node: Op, destroyed: Op, where: Where | None) -> None:
         if node in self.found:

@@ -273,3 +273,42 @@ def test_functions_that_no_whole_run_comes_through() -> None:
         """,
         "SPG602",
     )
+
+
+def test_destruction_inside_a_guarded_run() -> None:
+    """`run` lets the ranks agree when its function has ended, and destroys the group itself."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        import spmdguard
+
+        class Job:
+            def train(self):
+                dist.init_process_group("gloo")
+                dist.barrier()
+                dist.destroy_process_group()  # SPG602
+
+        def fit():
+            dist.barrier()
+
+        def on_own_groups():
+            group = dist.new_group([0, 1])
+            dist.destroy_process_group(group)
+            dist.barrier()
+
+        def main(kind):
+            if kind == "job":
+                job = Job()
+                spmdguard.run(job.train, post_train=print)
+            elif kind == "fit":
+                spmdguard.run(fit)
+            else:
+                spmdguard.run(on_own_groups)
+
+        if __name__ == "__main__":
+            main("job")
+            main("fit")
+            main("groups")
+        """,
+        "SPG602",
+    )
