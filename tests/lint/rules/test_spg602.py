@@ -289,9 +289,11 @@ def test_destruction_inside_a_guarded_run() -> None:
                 dist.destroy_process_group()  # SPG602
 
         def fit():
+            dist.init_process_group("gloo")
             dist.barrier()
 
         def on_own_groups():
+            dist.init_process_group("gloo")
             group = dist.new_group([0, 1])
             dist.destroy_process_group(group)
             dist.barrier()
