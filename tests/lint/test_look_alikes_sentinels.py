@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from spmdguard_lint.rules.spg205_raise_under_rank_varying_condition import set_later
+from spmdguard_lint.values.value import SET_LATER, choice, constant, symbol
+
 from tests.lint.rules.marked import agree
 
 CODES = ("SPG101", "SPG102", "SPG205")
@@ -76,3 +79,10 @@ def test_fields_that_a_method_sets() -> None:
         """,
         *CODES,
     )
+
+
+def test_a_condition_too_long_to_be_kept() -> None:
+    """A part that has collapsed to a number is no variable that is set later; one that stands beside it is found."""
+    collapsed = symbol(1267)
+    assert not set_later(collapsed)
+    assert set_later(choice(collapsed, symbol((SET_LATER, "RANK")), constant(-1)))

@@ -184,7 +184,7 @@ def _telling(divergence: Divergence) -> bool:
         return False
     if not rank_dependent(divergence.condition):
         return True
-    decide = residual if _set_later(divergence.condition) else truth
+    decide = residual if set_later(divergence.condition) else truth
     verdicts = {
         decide(divergence.condition, Valuation(rank, world, local))
         for world, local, ranks in worlds_for(divergence.condition)
@@ -193,6 +193,7 @@ def _telling(divergence: Divergence) -> bool:
     return len(verdicts) > 1
 
 
-def _set_later(condition: Value) -> bool:
+def set_later(condition: Value) -> bool:
     """Whether a condition asks for a rank that some function sets: it may still be what it was at first."""
-    return any(part.tag == "sym" and part.data[0][:1] == (SET_LATER,) for part in parts_of(condition))
+    labels = (part.data[0] for part in parts_of(condition) if part.tag == "sym")
+    return any(isinstance(label, tuple) and label[:1] == (SET_LATER,) for label in labels)
