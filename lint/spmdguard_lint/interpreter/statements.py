@@ -23,6 +23,7 @@ from .frame import Frame
 from .lazily import evaluate_lazily
 from .lookup import symbol_value
 from .narrowing import know_from_here, knowing
+from .once import note_made_once
 from .partly import note_partly_bound, note_partly_set
 from .state import State, join
 
@@ -123,6 +124,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     if is_main_guard(frame, node.test):
         execute_block(frame, node.body)
         return
+    mark = len(frame.out)
     branch(
         frame,
         node,
@@ -132,6 +134,7 @@ def _if(frame: Frame, node: ast.If) -> None:
         "if",
         text_of(node.test),
     )
+    note_made_once(node, frame.out[mark:])
     if isinstance(node.body[-1], _LEAVING):
         know_from_here(frame, node.test)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ..values.evaluate import rank_dependent
 from ..values.value import Place, Taint, doubted
 from .columns import NEXT_ROUND, lines
-from .doubts import doubtful, leads, of_another_group, raises_behind, surer_of_groups
+from .doubts import doubtful, leads, made_before, of_another_group, raises_behind, surer_of_groups
 from .guards import around_the_rest
 from .handlers import try_divergences
 from .joined import is_joined
@@ -251,7 +251,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         assert op is not None
         shown = anchor(op, calls) if brought is None else node
         place, text = shown.place, getattr(shown, "text", "")
-    if of_another_group(node, op or skipped):
+    if of_another_group(node, op or skipped) or made_before(node, op or skipped):
         taints = tuple(t._replace(certainty="possible") for t in taints)
     return Divergence(
         shape,

@@ -60,6 +60,14 @@ def surer_of_groups(taints: tuple[Taint, ...], operation: Op | None) -> tuple[Ta
     return tuple(t._replace(certainty="likely") if t.text == OF_A_STAGE else t for t in taints)
 
 
+def made_before(node: Branch, operation: Op | None) -> bool:
+    """Whether an operation is the making of a group that an earlier call has made, as far as data decide here.
+
+    A helper that keeps what it makes is as a rule first called where all ranks are.
+    """
+    return operation is not None and operation.once and not rank_dependent(node.condition)
+
+
 def of_one_rank(candidate: Candidate) -> bool:
     """Whether the branch stands in an arm that a single rank takes: there, nobody goes another way."""
     return any(

@@ -48,7 +48,8 @@ class Op(Node):
     operation (None: a variable decides), ``at_root`` whether the list is given that the root alone has, ``sizes`` how
     many objects are shared, or how many rows are expected from and sent to each rank, ``sent`` what a broadcast sends
     or fills. ``tells`` says that what is given says whether this rank has caught an exception. ``own`` holds what it
-    joins: the value's key, whether it is a number made into a tensor, and where it is given, in which words.
+    joins: the value's key, whether it is a number made into a tensor, and where it is given, in which words. ``once``
+    says that the call is made where its result is not there yet.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class Op(Node):
         "invariant",
         "kind",
         "name",
+        "once",
         "own",
         "paths",
         "root",
@@ -100,6 +102,7 @@ class Op(Node):
         self.sizes: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
         self.tells = False
+        self.once = False
         self.certainty = certainty
 
 
