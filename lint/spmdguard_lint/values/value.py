@@ -323,6 +323,10 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
         trip = union(trip or NO_TAINT, condition.taint)
     size = 1 + condition.size + then.size + orelse.size
     key: Hashable = ("ite", condition.key, then.key, orelse.key)
+    if size > MAX_SIZE and condition.taint and _holds_rank(condition):
+        thinner = _thin(then), _thin(orelse)
+        if 1 + condition.size + thinner[0].size + thinner[1].size <= MAX_SIZE:
+            return choice(condition, *thinner)
     if size > MAX_SIZE and condition.size > 1:
         return choice(Value("sym", (condition.key,), condition.taint), then, orelse)
     width = _width(then) if size > MAX_SIZE else None
@@ -334,6 +338,19 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
         label = one_of_made(then, orelse, ("either", intern(key)))
         return symbol(label, taint, NO_TAINT if trip is None else trip)
     return Value("ite", (condition, then, orelse), taint, trip, key, size)
+
+
+def _thin(value: Value) -> Value:
+    """One that may be chosen, its parts as symbols of the same keys: which rank has it matters more than what it is."""
+    if value.tag == "ite":
+        data = value.data[0], _thin(value.data[1]), _thin(value.data[2])
+        size = 1 + sum(part.size for part in data)
+        return Value("ite", data, value.taint, value.trip, value.key, size)
+    if value.tag != "expr" or (value.taint and _holds_rank(value)):
+        return value
+    maker = made_by(value)
+    label: Hashable = ("part", value.key)
+    return Value("sym", ((_MADE, maker, label) if maker else label,), value.taint, value.trip, value.key)
 
 
 def made_by(value: Value) -> str | None:
