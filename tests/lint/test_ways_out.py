@@ -274,3 +274,44 @@ def test_handlers_that_raise_again_by_choice() -> None:
         """,
         *PARTING,
     )
+
+
+def test_finally_that_ends_an_exception() -> None:
+    """Where `finally` leaves by return, break or continue, the exception ends there and all ranks go on."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def returns():
+            try:
+                raise RuntimeError("gone")
+            finally:
+                return
+
+        def after_a_call(x):
+            dist.barrier()
+            returns()
+            if dist.get_rank() == 1:
+                dist.all_reduce(x)  # SPG101
+
+        def after_a_loop(x):
+            dist.barrier()
+            for _ in range(2):
+                try:
+                    raise RuntimeError("gone")
+                finally:
+                    break
+            if dist.get_rank() == 1:
+                dist.all_reduce(x)  # SPG101
+
+        def nobody_comes_here(x):
+            dist.barrier()
+            try:
+                raise RuntimeError("gone")
+            finally:
+                print("left")
+            if dist.get_rank() == 1:
+                dist.all_reduce(x)
+        """,
+        "SPG101",
+    )

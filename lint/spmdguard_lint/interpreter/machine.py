@@ -397,7 +397,7 @@ def makes_function(info: FunctionInfo) -> bool:
 
     It communicates nothing itself; what its function is given later may.
     """
-    last = info.body[-1] if info.body else None
+    last = info.body[-1] if info.nested_functions and info.body else None
     value = last.value if isinstance(last, ast.Return) else None
     return isinstance(value, ast.Name) and value.id in info.nested_functions
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .nodes import Handler
 
+ENDING_AN_ERROR = frozenset({"return", "break", "continue"})  # in ``finally``
 LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"})
 
 

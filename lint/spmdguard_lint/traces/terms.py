@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, residual, truth
 from ..values.value import intern
-from .catching import LEAVING, catches
+from .catching import ENDING_AN_ERROR, LEAVING, catches
 from .nodes import (
     APART,
     Branch,
@@ -438,9 +438,8 @@ class Reader:
         cache: dict[int, int] = {}
 
         def through(term: int) -> int:
-            if term not in cache:
-                cache[term] = self.read(final, k.but(fall=term))
-            return cache[term]
+            cache[term] = found = cache[term] if term in cache else self.read(final, k.but(fall=term))
+            return found
 
         return k.but(
             fall=through(k.fall),
@@ -449,6 +448,7 @@ class Reader:
             cont=through(k.cont),
             raises=lambda name: through(k.raises(name)),
             raise_key=("final", id(final), k.raise_key),
+            caught=lambda name: bool(ENDING_AN_ERROR & self.ways_out(final)) or k.caught(name),
         )
 
     def ways_out(self, nodes: Tree) -> frozenset[str]:
