@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ..values.value import NO_TAINT, Taints, Value, alternatives, choice, retaint, union
+from ..values.value import NO_TAINT, Taints, Value, alternatives, item_of, retaint, union
 from .containers import data_of, unpacked_mapping
 from .expressions import evaluate
 from .frame import Frame
@@ -66,13 +66,5 @@ def _behind_star(value: Value, split: bool) -> list[Value] | None:
     if not choices or len(choices) > 4 or any(one.tag != "tuple" for one in choices):
         return None
     if len({len(one.data) for one in choices}) == 1:
-        return [_item_of(value, position) for position in range(len(choices[0].data))]
+        return [item_of(value, position) for position in range(len(choices[0].data))]
     return [Value("stars", (value,), value.taint)] if split and value.taint else None
-
-
-def _item_of(value: Value, position: int) -> Value:
-    if value.tag == "tuple":
-        item: Value = value.data[position]
-        return item
-    condition, then, orelse = value.data
-    return choice(condition, _item_of(then, position), _item_of(orelse, position))

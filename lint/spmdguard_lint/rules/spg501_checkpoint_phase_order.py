@@ -77,7 +77,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where, calls_of
 from .support_events import deferral, finding, reading
 from .support_idle import handles_of, says_idle
-from .support_phases import marked_early, marks, removed_early
+from .support_phases import marked_early, marks, puts, removed_early
 from .support_threads import unheard_writes
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Shards(Walk):
         if isinstance(state, Event) and guarded_by_rank(where):
             if node.name == "remove":
                 self._report(node, state, where, "removes files", "remove what is old")
-            elif node not in self.early and _puts(node) and marks(node):
+            elif node not in self.early and puts(node) and marks(node):
                 self._report(node, state, where, "says that the checkpoint is there", "say so")
         if node.name in ("write", "checkpoint-save") and deferral(where) and not guarded_by_rank(where):
             self.ways.setdefault(node, where)
@@ -195,10 +195,6 @@ class _Shards(Walk):
                 (node.place, "done there"),
             ],
         )
-
-
-def _puts(node: Event) -> bool:
-    return node.name in ("write", "rename") or (node.name == "open" and writes(node))
 
 
 def moves_pointer(node: Event) -> bool:

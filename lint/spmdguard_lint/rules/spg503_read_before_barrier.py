@@ -102,7 +102,7 @@ def _taken_away(root: Root) -> Iterator[Finding]:
             before = use.index < taker.index and use.kind in READS | {"write"}
             if not before or not any(inside(path, used) for path in taken for used in use.paths):
                 continue
-            racing = any(True for _ in use.beside(taker))
+            racing = use.races(taker)
             if racing and not polls(use.where) and not expects_absence(use):
                 taking, using = taker.node.text, use.node.text
                 node, where, within = _shown(taker)
@@ -203,7 +203,7 @@ def _unordered(maker: Access, use: Access, found: list[Access]) -> bool:
     if not any(touches(maker, path, use) for path in needed):
         return False
     others = use.ranks - maker.ranks
-    racing = any(True for _ in use.beside(maker))
+    racing = use.races(maker)
     if not racing and not _other_host(maker, use):
         return False
     return not any(made_by_itself(access, maker, use, others) for access in found)

@@ -216,10 +216,9 @@ def _removed_elsewhere(meeting: _Meeting, module: Module) -> bool:
     spoken = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in words))
     for function in module.all_functions:
         first, last = function.header.lineno, function.header.end_lineno or function.header.lineno
-        if not first <= meeting.init.place.row <= last:
-            text = "\n".join(module.source.lines[first - 1 : last])
-            if _REMOVES.search(text) and spoken.search(text):
-                return True
+        elsewhere = not first <= meeting.init.place.row <= last
+        if elsewhere and _REMOVES.search(function.text) and spoken.search(function.text):
+            return True
     return False
 
 

@@ -43,7 +43,7 @@ def noticed_by_some(
         if look.kind not in ASKED or polls(look.where):
             continue
         for maker in makers:
-            racing = maker.index < look.index and any(True for _ in look.beside(maker))
+            racing = maker.index < look.index and look.races(maker)
             if not racing or set(made(maker)).isdisjoint(look.paths):
                 continue
             for attribute in _kept(analysis, look):

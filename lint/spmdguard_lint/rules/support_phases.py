@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..source.unparsing import unparse
 from ..source.walking import walk
-from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside
+from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside, writes
 from ..traces.nodes import Call, Event
 from ..values.value import Place, Value, alternatives, is_at, parts_of
 
@@ -53,7 +53,7 @@ def marked_early(found: list[Access]) -> Iterator[Early]:
         if not alone or not (_unmarks(step) if step.kind == "remove" else _marks(step)):
             continue
         for part in parts:
-            if part.index < step.index and any(True for _ in part.beside(step)):
+            if part.index < step.index and part.races(step):
                 yield Early(step, part)
                 break
 
@@ -74,6 +74,11 @@ def _unmarks(access: Access) -> bool:
 def _marks(access: Access) -> bool:
     """Whether a file is written or moved to its place that says which checkpoint is the newest, or whole."""
     return access.kind in ("write", "rename") and marks(access.node)
+
+
+def puts(node: Event) -> bool:
+    """Whether a file is written, opened for writing, or moved to its place."""
+    return node.name in ("write", "rename") or (node.name == "open" and writes(node))
 
 
 def marks(node: Event) -> bool:

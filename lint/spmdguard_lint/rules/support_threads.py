@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..traces.files import writes
 from ..traces.nodes import Event, Node, Region, Tree, Try, every_node
-from .support_phases import SAVES, marks
+from .support_phases import SAVES, marks, puts
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -50,7 +49,7 @@ def unheard_writes(analysis: Analysis, root: Root) -> Iterator[Unheard]:
                 joined = node
             elif node.name in _ASKS:
                 joined = None
-            elif joined is not None and joined not in found and _marks(node):
+            elif joined is not None and joined not in found and puts(node) and marks(node):
                 found.add(joined)
                 yield Unheard(written, joined, node)
 
@@ -66,8 +65,3 @@ def _saved(tree: Tree) -> Iterator[Event]:
 def _unwatched(node: Node) -> Iterator[Tree]:
     if not (isinstance(node, Try) and node.handlers):
         yield from node.subtrees()
-
-
-def _marks(node: Event) -> bool:
-    puts = node.name in ("write", "rename") or (node.name == "open" and writes(node))
-    return puts and marks(node)

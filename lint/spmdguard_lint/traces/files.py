@@ -49,6 +49,10 @@ class Access:
     def ranks(self) -> set[int]:
         return set(self.phases)
 
+    def races(self, other: Access) -> bool:
+        """Whether a rank may come here while another one is at the other access."""
+        return any(True for _ in self.beside(other))
+
     def beside(self, other: Access) -> Iterator[tuple[int, int]]:
         """Ranks that may come here while one at the other access is there, with that one: nothing orders the two."""
         for here in self.ranks - other.ranks:

@@ -223,11 +223,12 @@ _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "neg"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
 
 
-def _opaque(value: Value) -> Value:
-    """A part of a condition in which no rank stands, as a symbol of the same key: what the ranks decide is kept."""
+def _opaque(value: Value, maker: str | None = None) -> Value:
+    """What no rank stands in, as a symbol of the same key that may tell its maker: what the ranks decide is kept."""
     if value.size == 1 or (value.taint and _holds_rank(value)):
         return value
-    return Value("sym", (("part", value.key),), value.taint, value.trip, value.key)
+    label: Hashable = ("part", value.key)
+    return Value("sym", ((_MADE, maker, label) if maker else label,), value.taint, value.trip, value.key)
 
 
 def _bare_number(value: Value) -> Value:
@@ -346,11 +347,7 @@ def _thin(value: Value) -> Value:
         data = value.data[0], _thin(value.data[1]), _thin(value.data[2])
         size = 1 + sum(part.size for part in data)
         return Value("ite", data, value.taint, value.trip, value.key, size)
-    if value.tag != "expr" or (value.taint and _holds_rank(value)):
-        return value
-    maker = made_by(value)
-    label: Hashable = ("part", value.key)
-    return Value("sym", ((_MADE, maker, label) if maker else label,), value.taint, value.trip, value.key)
+    return _opaque(value, made_by(value)) if value.tag == "expr" else value
 
 
 def made_by(value: Value) -> str | None:
