@@ -262,6 +262,8 @@ def _used_otherwise(scope: Scope, name: str, asked: str) -> bool:
             harmless.update(map(id, walk(node)))
         elif isinstance(node, ast.Attribute) and asked != name and _tells_nothing(node, dropped):
             harmless.add(id(node.value))  # the output of a process that has ended tells nothing of its code
+        elif asked != name:
+            harmless.update(map(id, _asks_for_life(node, name)))
     return any(
         isinstance(node, ast.Name)
         and node.id == name
@@ -269,6 +271,22 @@ def _used_otherwise(scope: Scope, name: str, asked: str) -> bool:
         and id(node) not in harmless
         for node in own_nodes(scope)
     )
+
+
+def _asks_for_life(test: ast.AST, name: str) -> Iterator[ast.expr]:
+    """The names in a question whether a process was started or runs: ``child is None``, ``child.poll() is None``."""
+    held: list[ast.expr] = []
+    if isinstance(test, ast.BoolOp):
+        held = test.values
+    elif isinstance(test, (ast.If, ast.While, ast.IfExp)):
+        held = [test.test]
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        held = [test.operand]
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        left = test.left
+        polled = isinstance(left, ast.Call) and called_name(left) == "poll" and not left.args
+        held = [left.func.value if polled and isinstance(left.func, ast.Attribute) else left]
+    return (part for part in held if isinstance(part, ast.Name) and part.id == name)
 
 
 def _tells_nothing(node: ast.Attribute, dropped: set[int]) -> bool:

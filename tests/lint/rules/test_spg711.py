@@ -93,6 +93,30 @@ def test_codes_that_are_only_logged() -> None:
             if child.wait() != 0:
                 print("failed")  # SPG711
 
+        def ended_by_hand(script):
+            child = None
+            try:
+                child = subprocess.Popen(["torchrun", script])
+                child.wait()
+            except KeyboardInterrupt:
+                if child is not None:
+                    child.terminate()
+                    child.wait(timeout=60)
+                raise
+            if child.returncode != 0:
+                print("failed")  # SPG711
+
+        def killed_in_the_end(script):
+            child = subprocess.Popen(["torchrun", script])
+            try:
+                while child.poll() is None:
+                    print("still running")
+            finally:
+                if child and child.poll() is None:
+                    child.kill()
+            if child.returncode:
+                log.error("failed")  # SPG711
+
         def started_in_the_test(script):
             if subprocess.call(["torchrun", script]):
                 logging.warning("failed")  # SPG711
@@ -140,6 +164,18 @@ def test_codes_that_count() -> None:
                 raise
             if child.wait() != 0:
                 raise RuntimeError("failed")
+
+        def ended_by_hand(script):
+            child = None
+            try:
+                child = subprocess.Popen(["torchrun", script])
+                child.wait()
+            finally:
+                if child is not None and child.poll() is None:
+                    child.kill()
+            if child.returncode != 0:
+                print("failed")
+            return child is not None and not child.returncode
 
         def waited_in_the_handler(script):
             child = subprocess.Popen(["torchrun", script])
