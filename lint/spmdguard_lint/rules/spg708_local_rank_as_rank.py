@@ -2,12 +2,13 @@
 # local-rank-as-rank (SPG708)
 
 ## What it does
-Finds `init_process_group` calls that take the local rank for the rank, in a job of several hosts.
+Finds `init_process_group` calls that take the local rank for the rank, in a job of several hosts. So they do where
+they take the number that `torch.multiprocessing.spawn` hands to each process.
 
 ## Why is this bad
-The local rank counts the processes of one host. With two hosts of four devices there are two processes of each
-rank from 0 to 3 and none of the ranks 4 to 7: the group is never complete, or breaks with an error of the
-store.
+The local rank, and the number that `spawn` hands over, counts the processes of one host. With two hosts of four
+devices there are two processes of each rank from 0 to 3 and none of the ranks 4 to 7: the group is never complete, or
+breaks with an error of the store.
 
 ## Example
 ```python
@@ -35,7 +36,9 @@ def join():
 
 ## Known limits
 Reported where the world size speaks of several hosts: a launcher's `WORLD_SIZE`, or a product in which the
-hosts are named. A world size that is a parameter or a number of devices is taken for that of one host.
+hosts are named. A world size that is a parameter or a number of devices is taken for that of one host. Of a function
+that `spawn` runs, the product may stand in its own file, among the `args` of the call, or be kept in an attribute
+(`args.world_size = args.gpus * args.nodes`).
 
 ## Fix safety
 No fix.
@@ -61,9 +64,10 @@ from ..traces.nodes import Event, Node, every_node
 from ..values.value import is_at, place_of
 from .support import source_text
 from .support_events import argument, finding
+from .support_spawned import Spawned, numbered, spawned_by, spread_over_hosts
 
 if TYPE_CHECKING:
-    from ..analysis import Analysis
+    from ..analysis import Analysis, Root
     from ..model import Finding
     from ..values.value import Place, Value
 
@@ -74,22 +78,46 @@ _HOSTS = re.compile(r"n_?nodes|num_?nodes|\bnodes\b|machines|hosts", re.IGNORECA
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report init calls whose rank is the local rank and whose world is larger than a host."""
+    spawned: dict[int, Spawned] | None = None
     for root in analysis.roots:
         if "init" not in root.contents.events:
             continue
+        spawned = spawned_by(analysis) if spawned is None else spawned
         for node in every_node(root.tree):
             if not isinstance(node, Event) or node.name != "init":
                 continue
             rank, world = argument(node, RANK.index, RANK.keyword), argument(node, 3, "world_size")
-            if rank is None or world is None or rank.tag != "local_rank" or not several_hosts(world, node):
+            if rank is None or world is None:
                 continue
-            yield finding(
-                RULE,
-                Node(where_given(analysis, node) or node.place),
-                f"`{node.text}` takes the local rank for the rank, and the world has several hosts",
-                "give the global rank (`RANK`), or leave both out and let the launcher's environment speak",
-                steps=[(taint.place, source_text(taint)) for taint in sorted(rank.taint)[:1]],
-            )
+            if rank.tag == "local_rank" and several_hosts(world, node):
+                yield finding(
+                    RULE,
+                    Node(where_given(analysis, node) or node.place),
+                    f"`{node.text}` takes the local rank for the rank, and the world has several hosts",
+                    "give the global rank (`RANK`), or leave both out and let the launcher's environment speak",
+                    steps=[(taint.place, source_text(taint)) for taint in sorted(rank.taint)[:1]],
+                )
+            elif root.function is not None and (call := spawned.get(id(root.function))) is not None:
+                yield from _numbered(analysis, root, node, call)
+
+
+def _numbered(analysis: Analysis, root: Root, node: Event, call: Spawned) -> Iterable[Finding]:
+    """The number that ``spawn`` hands over, taken for the rank."""
+    rank, world = argument(node, RANK.index, RANK.keyword), argument(node, 3, "world_size")
+    assert rank is not None and world is not None and root.function is not None
+    if numbered(root.function, rank) and spread_over_hosts(root.function, world, call, names_hosts):
+        yield finding(
+            RULE,
+            Node(where_given(analysis, node) or node.place),
+            f"`{node.text}` takes the number of a process on its host for the rank, and the world has several hosts",
+            "add the number of the first process of the host: `node_rank * processes_per_node + index`",
+            steps=[(call.event.place, f"`{call.event.text}` counts from 0 on each host")],
+        )
+
+
+def names_hosts(text: str) -> bool:
+    """Whether a text names a number of hosts."""
+    return _HOSTS.search(text) is not None
 
 
 def where_given(analysis: Analysis, node: Event) -> Place | None:

@@ -283,9 +283,9 @@ def _asks_for_life(test: ast.AST, name: str) -> Iterator[ast.expr]:
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         held = [test.operand]
     elif isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
-        left = test.left
-        polled = isinstance(left, ast.Call) and called_name(left) == "poll" and not left.args
-        held = [left.func.value if polled and isinstance(left.func, ast.Attribute) else left]
+        held = [test.left]
+        if isinstance(test.left, ast.Call) and isinstance(test.left.func, ast.Attribute):
+            held = [test.left.func.value] if test.left.func.attr == "poll" else []
     return (part for part in held if isinstance(part, ast.Name) and part.id == name)
 
 

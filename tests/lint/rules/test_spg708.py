@@ -86,3 +86,78 @@ def test_global_ranks_and_single_hosts() -> None:
         """,
         "SPG708",
     )
+
+
+def test_numbers_of_spawned_processes() -> None:
+    """A product in the function, among the arguments of the call, in an attribute; under the name of a rank."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+        from torch.multiprocessing import start_processes
+
+        def join(place, size):
+            dist.init_process_group("gloo", world_size=size, rank=place)  # SPG708
+
+        def of_two_numbers(index, args):
+            dist.init_process_group(
+                "gloo",
+                world_size=args.nodes * args.procs,
+                rank=index,  # SPG708
+            )
+
+        def named_rank(rank, world):
+            dist.init_process_group("gloo", "env://", None, world, rank)  # SPG708
+
+        def kept(gpu, args):
+            join(gpu, args.total)
+
+        def main(args):
+            args.total = args.gpus * args.num_machines
+            mp.spawn(of_two_numbers, args=(args,), nprocs=args.procs)
+            mp.spawn(named_rank, nprocs=args.gpus, args=(args.gpus * args.nnodes,))
+            start_processes(kept, (args,), args.gpus)
+        """,
+        "SPG708",
+    )
+
+
+def test_numbers_of_processes_of_one_host() -> None:
+    """All processes are started by one call, the host's number is added, or nothing speaks of hosts."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+        def one_host(rank, world):
+            dist.init_process_group("gloo", world_size=world, rank=rank)
+
+        def kept(rank, args):
+            dist.init_process_group("gloo", world_size=args.world_size, rank=rank)
+
+        def offset(index, args):
+            rank = args.node_rank * args.procs + index
+            dist.init_process_group("gloo", world_size=args.nodes * args.procs, rank=rank)
+
+        def changed(rank, args):
+            rank += args.node_rank * args.procs
+            dist.init_process_group("gloo", world_size=args.nodes * args.procs, rank=rank)
+
+        def plain(rank, args):
+            dist.init_process_group("gloo", world_size=args.rows * args.columns, rank=rank)
+
+        def called(rank, args):
+            dist.init_process_group("gloo", world_size=args.nodes * args.procs, rank=rank)
+
+        def main(args):
+            args.world_size = args.gpus * args.nodes
+            mp.spawn(one_host, args=(args.procs,), nprocs=args.procs)
+            mp.spawn(one_host, args=(args.nodes * args.procs,), nprocs=args.nodes * args.procs)
+            mp.spawn(kept, args=(args,), nprocs=args.world_size)
+            mp.spawn(offset, args=(args,), nprocs=args.procs)
+            mp.spawn(changed, args=(args,), nprocs=args.procs)
+            mp.spawn(plain, args=(args,), nprocs=args.rows * args.columns)
+            called(args.node_rank * args.procs, args)
+        """,
+        "SPG708",
+    )
