@@ -25,6 +25,7 @@ from .facts_values import argument
 from .frame import Frame
 from .gathered import share_of_gathered
 from .inflight import begun, starts
+from .verdicts import verdict_on
 
 if TYPE_CHECKING:
     from ..facts.fact import Fact
@@ -59,6 +60,8 @@ def describe(
     if op.name == "broadcast":
         op.sent = next((value for value in given if not is_const(value)), None)
     op.tells = any(t.kind == "exception" for value in given for t in whole(frame, value).taint)
+    if op.tells:
+        op.verdict = verdict_on(frame, [whole(frame, value) for value in given])
     if fact.at_root is not None:
         op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
     if op.name in _COUNTED and args:

@@ -13,7 +13,7 @@ Invariant: nodes stand in execution order, and a subtree is never shared between
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..values.value import Place, Taint, Taints, Value
@@ -38,6 +38,13 @@ APART = frozenset({"thread", "exit", "worker"})  # regions that run at a moment 
 LISTED = "listed"  # the region of coroutines that a list holds: awaited later, in an order that is not known
 
 
+class Verdict(NamedTuple):
+    """What a rank tells of a try statement: "success" (true where nothing was caught there), or "failure"."""
+
+    says: str
+    place: Place
+
+
 class Op(Node):
     """A communication call: ``name`` and ``group`` identify it in the collective trace.
 
@@ -49,7 +56,8 @@ class Op(Node):
     many objects are shared, or how many rows are expected from and sent to each rank, ``sent`` what a broadcast sends
     or fills. ``tells`` says that what is given says whether this rank has caught an exception. ``own`` holds what it
     joins: the value's key, whether it is a number made into a tensor, and where it is given, in which words. ``once``
-    says that the call is made where its result is not there yet.
+    says that the call is made where its result is not there yet. ``verdict`` is what it is given says of such an
+    exception.
     """
 
     __slots__ = (
@@ -71,6 +79,7 @@ class Op(Node):
         "tells",
         "tensors",
         "text",
+        "verdict",
     )
 
     def __init__(
@@ -102,6 +111,7 @@ class Op(Node):
         self.sizes: tuple[Value, ...] = ()
         self.tensors: tuple[Value, ...] = ()
         self.tells = False
+        self.verdict: Verdict | None = None
         self.once = False
         self.certainty = certainty
 
