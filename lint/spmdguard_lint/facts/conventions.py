@@ -190,6 +190,7 @@ LOCAL_ROOTS = frozenset(
 )
 
 _ANY = 99
+_WRITTEN = Fact(raises_local=True, event="write", certainty="likely")
 _TENSOR = Arg(0, "tensor")  # what such a method leaves the same on every rank, in place
 
 UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
@@ -218,7 +219,11 @@ UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "full_tensor": (0, 1, agreed("full_tensor", certainty="likely")),
     "monitored_barrier": (0, _ANY, agreed("monitored_barrier", event="barrier")),
     "barrier": (0, 2, agreed("barrier", event="barrier", certainty="likely")),
-    "save_pretrained": (1, _ANY, Fact(raises_local=True, event="write", certainty="likely")),
+    "save_pretrained": (1, _ANY, _WRITTEN),
+    **dict.fromkeys(
+        ("save_to_disk", "to_parquet", "to_csv", "to_pickle", "to_feather", "write_parquet", "write_csv"),
+        (1, _ANY, _WRITTEN),
+    ),
     "unlink": (0, 1, Fact(raises_local=True, event="remove", certainty="likely")),
     "push_to_hub": (0, _ANY, Fact(raises_local=True, event="upload", certainty="likely")),
     "destroy_process_group": (

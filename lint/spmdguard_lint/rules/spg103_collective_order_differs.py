@@ -53,12 +53,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..traces.nodes import Branch, every_node
 from .registry import rule
 from .support import from_divergence, operation_text
 from .support_claims import asks, claimed
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
+    from ..traces.divergence import Divergence
 
 RULE = rule(code="SPG103", name="collective-order-differs", severity="error", status="stable", page=__doc__)
 HELP = "call the same collectives in the same order in both arms, or once behind the branch"
@@ -73,8 +75,18 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             f"from `{divergence.text}` on"
         )
         if divergence.form == "with":
-            message = (
-                f"`with {divergence.condition_text}` enters another manager on some ranks, "
-                f"and only one of the two calls `{operation_text(divergence)}`"
-            )
+            operation = operation_text(divergence)
+            does = f"only one of the two calls `{operation}`"
+            if _of_the_block(divergence):
+                does = f"under only one of the two `{operation}` exchanges with the other ranks"
+            message = f"`with {divergence.condition_text}` enters another manager on some ranks, and {does}"
         yield from_divergence(RULE, divergence, message, HELP)
+
+
+def _of_the_block(divergence: Divergence) -> bool:
+    """Whether the operation is one of the block itself, which runs under either manager."""
+    node, operation = divergence.node, divergence.operation
+    if not isinstance(node, Branch) or operation is None:
+        return False
+    arms = (node.then, node.orelse)
+    return all(any(inner.place == operation.place for inner in every_node(arm)) for arm in arms)

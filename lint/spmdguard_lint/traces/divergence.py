@@ -211,6 +211,8 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
     if then_op is not None and else_op is not None:
         shape = "order"
         brought = managers_op(node, quiet)
+        if brought is None and node.form == "with":
+            brought = first_apart(terms, candidate.orelse, candidate.then)  # the block's own, in another way
         op = brought or op
     elif then_op is not None or else_op is not None:
         shape = "arm"

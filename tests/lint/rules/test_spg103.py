@@ -229,3 +229,40 @@ def test_managers_that_some_ranks_enter() -> None:
         "SPG104",
         "SPG105",
     )
+
+
+def test_exchanges_that_a_manager_puts_off() -> None:
+    """The block's own backward pass, under `no_sync` on some ranks: at the with statement, which decides."""
+    assert agree(
+        """
+        import contextlib
+
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def inline(net, batches):
+            model = DDP(net)
+            window = 4 if dist.get_rank() == 0 else 2
+            for i, batch in enumerate(batches):
+                with contextlib.nullcontext() if i % window == 0 else model.no_sync():  # SPG103
+                    loss = model(batch).sum()
+                    loss.backward()
+
+        def by_name(net, batches):
+            model = DDP(net)
+            for i, batch in enumerate(batches):
+                if i % 4 == dist.get_rank():
+                    window = model.no_sync()
+                else:
+                    window = contextlib.nullcontext()
+                with window:  # SPG103
+                    model(batch).sum().backward()
+
+        def alike(net, batches):
+            model = DDP(net)
+            for i, batch in enumerate(batches):
+                with contextlib.nullcontext() if i % 4 == 0 else model.no_sync():
+                    model(batch).sum().backward()
+        """,
+        "SPG103",
+    )
