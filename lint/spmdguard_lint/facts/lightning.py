@@ -62,8 +62,6 @@ _IDENTITY: dict[str, Fact] = {
     "world_size": WORLD_SIZE,
 }
 
-_RUN = agreed("Trainer.run")
-
 # What was logged is computed when it is read, between the last batch and the end of the epoch: elsewhere it is kept.
 _METRICS = Fact(
     op="trainer.metrics",
@@ -108,10 +106,10 @@ CONSTANTS: dict[str, Fact] = {
 TYPES: dict[str, TypeFacts] = {
     TRAINER: TypeFacts(
         methods={
-            "fit": _RUN,
-            "validate": _RUN,
-            "test": _RUN,
-            "predict": _RUN,
+            "fit": agreed("Trainer.run", paths=(Arg(4, "ckpt_path"),)),
+            "validate": agreed("Trainer.run", paths=(Arg(2, "ckpt_path"),)),
+            "test": agreed("Trainer.run", paths=(Arg(2, "ckpt_path"),)),
+            "predict": agreed("Trainer.run", paths=(Arg(4, "ckpt_path"),)),
             "save_checkpoint": agreed("save_checkpoint", event="checkpoint-save", raises_local=True),
             "print": PURE,
         },
@@ -279,7 +277,9 @@ TYPES: dict[str, TypeFacts] = {
             "no_backward_sync": Fact(wraps="context", event="no-sync", invariant=(Arg(1, "enabled"),)),
             "clip_gradients": agreed("clip_grad_norm_", certainty="possible", sure_if_told=SHARDS),
             "save": agreed("fabric.save", event="checkpoint-save", raises_local=True),
-            "load": agreed("fabric.load", event="checkpoint-load", raises_local=True),
+            "load": agreed(
+                "fabric.load", event="checkpoint-load", raises_local=True, paths=(Arg(0, "path"),)
+            ),
             "launch": Fact(wraps="call", event="spawn"),
             "log": local("tracker-log", main_only="main"),
             "log_dict": local("tracker-log", main_only="main"),

@@ -5,8 +5,9 @@
 Finds checkpoints that every rank writes a part of, under a name that each rank makes for itself: from its own loss, its
 clock, a random number, or its rank. Also parts of a result that ranks write into a temporary folder which each of them
 has made (`tempfile.mkdtemp`), and of which one rank then reads those of the others; checkpoints that one rank alone
-writes, of which every rank then reads the one that its own data says; and checkpoints to go on from that each rank
-looks for under a name of its own drawing (`trainer.train(resume_from_checkpoint=...)`).
+writes, of which every rank then reads the one that its own data says; and checkpoints to go on from
+(`trainer.train(resume_from_checkpoint=...)`) that each rank looks for under a name of its own drawing, or of which some
+ranks know and others do not.
 
 ## Why is this bad
 The parts belong in one folder. Ranks whose clocks stand on two sides of a second, or whose losses round differently,
@@ -66,11 +67,11 @@ from ..traces.files import RANKS, Access, appends, components, in_open_file
 from ..traces.nodes import Event, Op
 from ..traces.pieces import folders, made_of
 from ..traces.where import calls_of
-from ..values.evaluate import rank_dependent
+from ..values.evaluate import Valuation, rank_dependent, truth
 from ..values.value import NONE, alternatives
 from .registry import rule
 from .support_events import reading
-from .support_trees import Step, finding_at
+from .support_trees import WORLDS, Step, finding_at, reaching
 from .support_varying import varies
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ RULE = rule(
     code="SPG506", name="rank-varying-checkpoint-path", severity="error", status="stable", page=__doc__
 )
 HELP = "name it by what all ranks know alike (the step), or broadcast the name from rank 0"
+HELP_RESUME = "broadcast the path that rank 0 has found, or let every rank look for it"
 HELP_CHOICE = "choose by a value that all ranks have reduced, or broadcast the choice of the rank that writes"
 _CHOOSING = ("data", "random", "time", "exception")
 _KINDS = ("rank", "time", "random", "environment", "filesystem", "data")
@@ -116,6 +118,23 @@ def _collective(step: Step, op: Op) -> Iterator[Finding]:
             message = f"each rank makes the name for itself under which `{op.text}` {does}"
             yield finding_at(RULE, op, message, HELP, taints=told[:2], calls=step.calls)
             return
+    asked = next((value for value in op.paths if not saves and _on_some_ranks(value, step)), None)
+    if asked is not None and group_key(op) is None:
+        message = f"some ranks have a checkpoint to go on from in `{op.text}`, and the others are given none"
+        taints = variance(asked.taint)[:2]
+        yield finding_at(RULE, op, message, HELP_RESUME, certainty="likely", taints=taints, calls=step.calls)
+
+
+def _on_some_ranks(value: Value, step: Step) -> bool:
+    """Whether ranks that come to a call are given nothing, while others there may be given something."""
+    if not rank_dependent(value):
+        return False
+    for world, local in WORLDS:
+        ranks = (Valuation(rank, world, local) for rank in range(world))
+        given = {truth(value, at) for at in ranks if reaching(step.path, at)}
+        if False in given and len(given) > 1:
+            return True
+    return False
 
 
 def _telling(value: Value) -> tuple[Taint, ...]:
