@@ -129,6 +129,7 @@ FUNCTIONS: dict[str, Fact] = {
     "smtplib.SMTP": local("network"),
     "gdown.download": _DOWNLOAD,
     "wget.download": _DOWNLOAD,
+    "huggingface_hub.Repository": local("upload", returns="huggingface_hub.HfApi"),  # clones, or makes it
     "datasets.load_dataset": local("download"),
     "datasets.load_from_disk": _READ,
     "datasets.Dataset.load_from_disk": _READ,

@@ -2,9 +2,10 @@
 # one-rank-prepares-alone (SPG208)
 
 ## What it does
-Finds downloads, the unpacking of archives, programs that must succeed and runs of an experiment tracker, which
-one rank starts while the others go to the next collective, with nothing that tells them of a failure. Also work on
-files whose end one rank announces by a key of the store, where the others wait for that key.
+Finds downloads, the unpacking of archives, programs that must succeed, runs of an experiment tracker, and
+repositories and uploads on a model hub, which one rank starts while the others go to the next collective, with nothing
+that tells them of a failure. Also work on files whose end one rank announces by a key of the store, where the others
+wait for that key.
 
 ## Why is this bad
 Such calls fail. The rank that makes them raises and leaves; the others are in the barrier already, and stay
@@ -45,7 +46,7 @@ def fetch(url, path):
 
 ## Known limits
 Files that one rank reads or writes on its own disk are SPG201 (a TensorBoard writer is one), and so is a tracker's
-run where the next collective is one that the training hides (a forward, a backward). Other requests to a server are
+run or an upload where the next collective is one that the training hides (a forward, a backward). Other requests to a server are
 of certainty `possible`. A call is known for a download by its name where its object is unknown. A wait for a key with
 a timeout of its own ends by itself and is left alone.
 
@@ -77,7 +78,7 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG208", name="one-rank-prepares-alone", severity="warning", status="stable", page=__doc__)
 _WAITING = frozenset({"store-wait", "store-get"})
-_SERVED = ("tracker-start", "network")
+_SERVED = ("tracker-start", "network", "upload")
 _ON_DISK = "SummaryWriter"  # a tracker that opens a file of its own and asks nobody
 _NAMES = re.compile(r"\b(download\w*|extractall|unpack_archive|urlretrieve|urlopen|snapshot_download)\(")
 
