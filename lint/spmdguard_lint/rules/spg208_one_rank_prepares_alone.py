@@ -2,10 +2,9 @@
 # one-rank-prepares-alone (SPG208)
 
 ## What it does
-Finds downloads, the unpacking of archives, programs that must succeed, runs of an experiment tracker, and
-repositories and uploads on a model hub, which one rank starts while the others go to the next collective, with nothing
-that tells them of a failure. Also work on files whose end one rank announces by a key of the store, where the others
-wait for that key.
+Finds downloads, the unpacking of archives, programs that must succeed and runs of an experiment tracker, which
+one rank starts while the others go to the next collective, with nothing that tells them of a failure. Also work on
+files whose end one rank announces by a key of the store, where the others wait for that key.
 
 ## Why is this bad
 Such calls fail. The rank that makes them raises and leaves; the others are in the barrier already, and stay
@@ -46,9 +45,10 @@ def fetch(url, path):
 
 ## Known limits
 Files that one rank reads or writes on its own disk are SPG201 (a TensorBoard writer is one), and so is a tracker's
-run or an upload where the next collective is one that the training hides (a forward, a backward). Other requests to a server are
-of certainty `possible`. A call is known for a download by its name where its object is unknown. A wait for a key with
-a timeout of its own ends by itself and is left alone.
+run where the next collective is one that the training hides (a forward, a backward). Other requests to a server are
+of certainty `possible`, as are repositories and uploads on a model hub (`create_repo`, `push_to_hub`). A call is
+known for a download by its name where its object is unknown. A wait for a key with a timeout of its own ends by
+itself and is left alone.
 
 ## Fix safety
 No fix.
@@ -183,7 +183,9 @@ def _first_wait(tree: Tree) -> Event | None:
 
 def asks(node: object) -> bool:
     """Whether a call is a request to a server: one of many that the code trusts, or the usual start of a script."""
-    return isinstance(node, Event) and (node.name == "network" or node.call.endswith(".init_trackers"))
+    return isinstance(node, Event) and (
+        node.name in ("network", "upload") or node.call.endswith(".init_trackers")
+    )
 
 
 def must_succeed(node: Event) -> bool:

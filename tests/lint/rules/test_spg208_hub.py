@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from tests.lint.rules.marked import agree
+import textwrap
+
+from spmdguard_lint.config import Config
+from spmdguard_lint.engine import StandardInput, lint
+
+from tests.lint.rules.marked import agree, expected
 
 
 def test_a_hub_asked_by_one_rank() -> None:
-    """A repository is made, or a folder sent, and the others are in the next collective."""
+    """A repository is made, or a folder sent, and the others are in the next collective: possible, as requests are."""
     for asking in (
         "HfApi().create_repo(name, exist_ok=True)",
         "create_repo(name, exist_ok=True, token=token)",
@@ -14,8 +19,7 @@ def test_a_hub_asked_by_one_rank() -> None:
         "HfApi(token=token).upload_folder(folder_path=folder, repo_id=name)",
         "model.push_to_hub(name)",
     ):
-        assert agree(
-            f"""
+        source = f"""
             import huggingface_hub
             import torch.distributed as dist
             from accelerate import Accelerator
@@ -47,6 +51,9 @@ def test_a_hub_asked_by_one_rank() -> None:
                     {asking}
                 for batch in batches:
                     net(batch).sum().backward()
-            """,
-            "SPG208",
-        )
+            """
+        content = textwrap.dedent(source).encode()
+        config = Config(select=("SPG208",), min_certainty="possible")
+        found = lint([], config, stdin=StandardInput(content, "snippet.py")).findings
+        assert expected(source) == [(one.site.start.row, one.code) for one in found]
+        assert agree(source.replace("# SPG208", ""), "SPG208")  # by default it says nothing

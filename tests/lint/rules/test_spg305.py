@@ -150,14 +150,14 @@ def test_gradients_are_exchanged_by_own_data() -> None:
 
             def chosen(self, budget):
                 for ids in self.loader:
-                    with nullcontext() if ids.sum() > budget else self.model.no_sync():
-                        self.model(ids).backward()  # SPG305
+                    with nullcontext() if ids.sum() > budget else self.model.no_sync():  # SPG305
+                        self.model(ids).backward()
 
             def called(self, budget):
                 for ids in self.loader:
                     context = nullcontext if ids.sum() > budget else self.model.no_sync
-                    with context():
-                        self.model(ids).backward()  # SPG305
+                    with context():  # SPG305
+                        self.model(ids).backward()
 
             def switched(self, budget):
                 for ids in self.loader:
