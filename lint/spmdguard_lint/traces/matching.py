@@ -1,12 +1,14 @@
 """Dismiss a divergence: some enclosing block gives every rank the same term after all.
 
 The block is read for each rank of worlds of 2 to 4, and of one as large as the condition's numbers ask for,
-and for each truth value of the opaque parts of the condition. Cost: one reading per valuation, remembered.
+and for each truth value of the opaque parts of the condition. Cost: one reading per valuation, remembered. Where no
+block does, one that gives every rank the same up to some statement of it is asked for (``rejoined``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ from ..values.evaluate import Valuation, rank_constants, rank_dependent, world_d
 from ..values.value import Value
 from .judged import Candidate, Verdicts
 from .nodes import Branch, Tree
+from .rejoined import rejoins
 from .terms import NEVER, Continuation, Reader, Terms
 
 WORLDS = ((2, 2), (3, 3), (4, 2))
@@ -53,6 +56,8 @@ def matched(
                 if verdicts is not None and key is not None and k.calls == candidate.k.calls:
                     verdicts.safe.add(key)
                 return True
+        if by_rank and rejoins(candidate.chain, candidate.node, quiet, partial(_same_for_all, asked=asked)):
+            return True
     return False
 
 

@@ -472,12 +472,12 @@ class Reader:
     def has_ops(self, nodes: Tree) -> bool:
         """Whether any operation that counts stands in a tree."""
         key = id(nodes)
-        known = self.operating.get(key)
-        if known is None:
-            known = self.operating[key] = any(self._operates(node) for node in nodes)
-        return known
+        if key not in self.operating:
+            self.operating[key] = any(map(self.operates, nodes))
+        return self.operating[key]
 
-    def _operates(self, node: Node) -> bool:
+    def operates(self, node: Node) -> bool:
+        """Whether any operation that counts stands in a node."""
         if isinstance(node, Op):
             return self.counts(node) and node.name != "destroy_process_group"
         return any(self.has_ops(child) for child in node.subtrees())
