@@ -1,16 +1,21 @@
 """Loops that stop at a number on which all ranks have agreed: the least of their own lengths.
 
 A loop over this rank's own items runs as often everywhere when it ends after ``n`` rounds, and ``n`` was reduced
-with MIN, or found in what was gathered from all ranks or told by one. Whether ``n`` is really within every rank's
+with MIN, or found in what was gathered from all ranks or told by one. Where it goes on, but communicates in the first
+``n`` rounds alone, the further rounds are a rank's own matter. Whether ``n`` is really within every rank's
 length cannot be seen; it is taken for that, since there is no other reason to exchange it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from ..facts import lookup as facts
-from ..traces.nodes import Branch, Jump, Tree
-from ..values.value import Value, parts_of
+from ..traces.nodes import Branch, Jump, Op, Tree, every_node
+from ..values.value import Place, Value, parts_of
 from .frame import Frame
+
+_BELOW = {"<": True, "<=": True, ">": False, ">=": False}
 
 
 def is_limited(frame: Frame, iterated: Value, body: Tree) -> bool:
@@ -27,6 +32,53 @@ def is_limited(frame: Frame, iterated: Value, body: Tree) -> bool:
         isinstance(node, Branch) and _breaks(node) and _counts_up_to_agreed(frame, node.condition)
         for node in body
     )
+
+
+def is_quiet_behind(frame: Frame, body: Tree, place: Place) -> bool:
+    """Whether a loop, which stands at a place, communicates in its first rounds alone, an agreed number of them."""
+    return any(isinstance(one, Op) for one in every_node(body)) and _is_quiet(frame, body, ("index", place))
+
+
+def _is_quiet(frame: Frame, nodes: Tree, index: Hashable) -> bool:
+    """Whether nothing in a tree communicates in the rounds behind an agreed number."""
+    for node in nodes:
+        if isinstance(node, Op):
+            return False
+        if not isinstance(node, Branch):
+            if not all(_is_quiet(frame, child, index) for child in node.subtrees()):
+                return False
+            continue
+        behind = [
+            arm
+            for arm, holds in ((node.then, True), (node.orelse, False))
+            if not _is_before(frame, node.condition, holds, index)
+        ]
+        if not all(_is_quiet(frame, arm, index) for arm in behind):
+            return False
+        if behind and all(_leaves_round(arm) for arm in behind):
+            return True
+    return True
+
+
+def _is_before(frame: Frame, condition: Value, holds: bool, index: Hashable) -> bool:
+    """Whether a condition holds, or fails, in rounds before the agreed number alone."""
+    if condition.tag != "expr":
+        return False
+    operator, operands = condition.data
+    if operator == "not":
+        return _is_before(frame, operands[0], not holds, index)
+    if operator in ("and", "or"):
+        return holds is (operator == "and") and any(
+            _is_before(frame, operand, holds, index) for operand in operands
+        )
+    if len(operands) != 2 or operator not in _BELOW:
+        return False
+    position, limit = operands if _BELOW[operator] is holds else operands[::-1]
+    return position.tag == "sym" and position.data[0] == index and not position.taint and _is_agreed(frame, limit)
+
+
+def _leaves_round(arm: Tree) -> bool:
+    return bool(arm) and isinstance(arm[-1], Jump) and arm[-1].kind in ("continue", "break")
 
 
 def _is_agreed_range(frame: Frame, value: Value) -> bool:

@@ -31,7 +31,7 @@ from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
 from .kept import ends_early
 from .lengths import trip_taint
-from .limits import is_limited
+from .limits import is_limited, is_quiet_behind
 from .numbered import Behind, generator_behind
 from .orders import as_long, order_of
 from .progress import left_over
@@ -86,7 +86,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
 
     nodes, after = run_loop(frame, node, body)
     trip = union(trip, ends[0]) or of_registry(frame, node.iter, nodes)
-    if trip and is_limited(frame, iterated, nodes):
+    if trip and (is_limited(frame, iterated, nodes) or is_quiet_behind(frame, nodes, frame.place(node))):
         trip = NO_TAINT
     finish_loop(
         frame,
