@@ -74,7 +74,12 @@ def _is_before(frame: Frame, condition: Value, holds: bool, index: Hashable) -> 
     if len(operands) != 2 or operator not in _BELOW:
         return False
     position, limit = operands if _BELOW[operator] is holds else operands[::-1]
-    return position.tag == "sym" and position.data[0] == index and not position.taint and _is_agreed(frame, limit)
+    return (
+        position.tag == "sym"
+        and position.data[0] == index
+        and not position.taint
+        and _is_agreed(frame, limit)
+    )
 
 
 def _leaves_round(arm: Tree) -> bool:

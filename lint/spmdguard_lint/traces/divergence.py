@@ -38,6 +38,7 @@ from .pointing import (
     telling_jump,
 )
 from .questions import is_followed
+from .smaller_worlds import leaves_smaller_world
 from .terms import ABORT, END, Continuation, Reader, Terms, TooLarge, Watcher, root_continuation
 
 __all__ = ["Divergence", "Verdicts", "find_divergences", "group_key", "variance"]
@@ -157,6 +158,8 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
         assert isinstance(candidate.node, Branch)
         node = candidate.node
         if matched(candidate, node.condition, terms, quiet, verdicts, key) or is_followed(candidate, node):
+            return
+        if leaves_smaller_world(candidate, node, quiet):
             return
         around = candidate.chain[0][0] if candidate.chain else []
         if node not in around or not is_joined(around, around.index(node)):

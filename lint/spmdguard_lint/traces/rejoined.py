@@ -1,10 +1,10 @@
 """Branches that a later one completes: the ranks are together again before the function ends.
 
-Terminology: statements of a list are a *pairing* where every rank does alike from the first to the last of them, however
-it goes on behind. Pairings are taken from the front, each as short as can be, and do not overlap: of three halves the
-first two belong together, and the third stays alone. A branch within a pairing is no divergence, even where ranks part
-behind it. Cost: few readings for each statement that asks for the rank, of divergences that the whole block has not
-dismissed; their budget is apart.
+Terminology: statements of a list are a *pairing* where every rank does alike from the first to the last of them,
+however it goes on behind. Pairings are taken from the front, each as short as can be, and do not overlap: of three
+halves the first two belong together, and the third stays alone. A branch within a pairing is no divergence, even where
+ranks part behind it. Cost: few readings for each statement that asks for the rank, of divergences that the whole block
+has not dismissed; their budget is apart.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def _reader(quiet: Reader) -> Reader:
 
 
 def _holds(node: Node, inside: Tree | None) -> bool:
-    return inside is not None and any(child is inside for one in every_node([node]) for child in one.subtrees())
+    return inside is not None and any(
+        child is inside for one in every_node([node]) for child in one.subtrees()
+    )
 
 
 def _is_paired(nodes: Tree, index: int, k: Continuation, reader: Reader, alike: Alike) -> bool:
