@@ -333,8 +333,11 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
         for v in node.values
         if isinstance(v, (ast.Constant, ast.FormattedValue))
     ]
-    if not any(isinstance(v, ast.FormattedValue) for v in node.values):
-        return constant(text_of(node))
+    plain = not any(
+        v.format_spec or v.conversion == ord("r") for v in node.values if isinstance(v, ast.FormattedValue)
+    )
+    if plain and all(is_const(part) and isinstance(part.data[0], (str, int)) for part in parts):
+        return constant("".join(str(part.data[0]) for part in parts))
     return expression("format", parts)
 
 

@@ -2,13 +2,15 @@
 # tracker-closed-too-early (SPG607)
 
 ## What it does
-Finds runs of an experiment tracker that are closed before the kept error is raised, and MLflow runs that no
-path of an error marks as failed.
+Finds runs of an experiment tracker that are closed before the kept error is raised, MLflow runs that no
+path of an error marks as failed, and runs of W&B, SwanLab and MLflow that an error on its way out closes as finished:
+`run.finish()` in `finally`, or in an `except` clause that raises again.
 
 ## Why is this bad
 The tracker then shows the run as finished although it failed: it is counted, compared and deployed. MLflow
 ends a run that is still open at interpreter exit with the status FINISHED, also when the interpreter exits
-because of an exception.
+because of an exception. W&B would notice the exception at the end of the program, but not for a run that is closed by
+then.
 
 ## Example
 ```python
@@ -46,8 +48,9 @@ def train(steps, step):
 ```
 
 ## Known limits
-Other trackers than MLflow notice an uncaught exception themselves; of them only the order is judged. What a run
-is closed as is told by constants (`exit_code=0`, `status="FINISHED"`) or by nothing at all.
+Other trackers than MLflow notice an uncaught exception themselves; a run of theirs that is left open is no finding.
+What a run is closed as is told by constants (`exit_code=0`, `status="FINISHED"`) or by nothing at all. Where one other
+call says how the run went, or a test of it stands around, the rest of that code is left alone. Callbacks of an `ExitStack` are not looked at.
 
 ## Fix safety
 No fix.
@@ -59,14 +62,16 @@ No fix.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
-from ..traces.nodes import Branch, Event, Fallible, Node, Op, Region
+from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op, Region, every_node
 from ..traces.sequence import Walk
-from ..traces.where import Where, calls_of, in_handler
+from ..traces.where import Where, around, calls_of, in_handler
+from ..values.evaluate import rank_dependent
 from ..values.value import is_const, parts_of
 from .support_events import finding, reading
 
@@ -80,7 +85,17 @@ _WELL = frozenset({"finished", "success", "succeeded", "successful", "completed"
 _SILENT = frozenset({"quiet", "timeout"})
 _ASKED = ("spmdguard.has_deferred_error", "spmdguard.deferred_error")
 _KNOWS = "knows"
+_OUTCOME = re.compile(
+    r"exc|err|fail|succ|(?:^|[^a-z])(?:ok|e|kind)(?:[^a-z]|$)|done|finish|complet|clean|stat[eu]|crash|abort|interrupt|normal",
+    re.IGNORECASE,
+)
 HELP_STATUS = "use `with mlflow.start_run():`, or `mlflow.end_run(status='FAILED')` on the way of an error"
+
+_TOLD = {
+    "mlflow": HELP_STATUS,
+    "wandb": "use `with wandb.init() as run:`, or `run.finish(exit_code=1)` on the way of an error",
+    "swanlab": "call `swanlab.finish(state='crashed')` on the way of an error, and `swanlab.finish()` behind it",
+}
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -160,35 +175,67 @@ def _means_success(status: object) -> bool:
 
 
 class _Starts(Walk):
-    """Collects MLflow runs that are opened outside a with statement, and how runs are ended."""
+    """Collects runs that are opened outside a with statement, and how an error on its way out closes them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.starts: dict[Node, Where | None] = {}
-        self.closed: dict[Node, Where | None] = {}
+        self.closed: dict[Node, Where] = {}
+        self.started: set[str] = set()
         self.marked = False
 
     def visit(self, node: Op | Event | Fallible, state: Hashable, where: Where | None) -> Hashable:
-        if isinstance(node, Event) and node.name == "tracker-start" and node.call == "mlflow.start_run":
-            self.starts.setdefault(node, where)
+        if isinstance(node, Event) and node.name == "tracker-start":
+            self.started.add(node.call.partition(".")[0])
+            if node.call == "mlflow.start_run":
+                self.starts.setdefault(node, where)
         elif isinstance(node, Event) and node.name == "tracker-end":
-            stated = bool(node.args or node.keywords)
-            self.marked = self.marked or stated or in_clause(where)
-            if not stated and node.call.startswith("mlflow") and not in_clause(where) and in_handler(where):
-                self.closed.setdefault(node, where)
+            clause = in_handler(where)
+            passed = clause is not None and _goes_on(clause)
+            if not _as_finished(node) or (clause is not None and not passed):
+                self.marked = True
+            elif clause is None:
+                self.marked = self.marked or bool(node.args or node.keywords.keys() - _SILENT)
+            elif not node.call.startswith("mlflow.Mlflow"):
+                self.marked = self.marked or _asked(where, clause)
+                self.closed.setdefault(node, clause)
         return state
 
     def unmarked(self) -> Iterable[Finding]:
-        """The runs that an error leaves to MLflow's own end."""
-        for node, where in {} if self.marked else (self.closed or self.starts).items():
+        """The runs that end as finished after an error: MLflow's at its exit, others where they are closed."""
+        told = self.started & set(_TOLD)
+        if self.marked:
+            return
+        for node, clause in self.closed.items() if told else ():
+            assert isinstance(node, Event)
+            words = "`finally`" if clause.handler is None else f"`{clause.handler.text}`"
+            message = f"`{node.text}` in {words} ends the run as finished, also after an exception"
+            tracker = next((name for name in _TOLD if node.call.startswith(name)), min(told))
+            yield finding(RULE, node, message, _TOLD[tracker], where=clause)
+        for node, where in {} if self.closed else self.starts.items():
             assert isinstance(node, Event)
             message = f"`{node.text}` is ended as finished by MLflow when an exception ends the program"
-            if node in self.closed:
-                message = f"`{node.text}` in `finally` ends the run as finished, also after an exception"
             yield finding(RULE, node, message, HELP_STATUS, where=where)
 
 
-def in_clause(where: Where | None) -> bool:
-    """Whether a node stands in an except clause."""
-    clause = in_handler(where)
-    return clause is not None and clause.part == "handler"
+def _goes_on(clause: Where) -> bool:
+    """Whether the error goes on behind a clause: that of a ``finally``, or of one that catches all and raises again."""
+    if clause.handler is None:
+        return True
+    names = clause.handler.names
+    raises = any(isinstance(node, Jump) and node.kind == "raise" for node in every_node(clause.handler.body))
+    return raises and not {*names} - {"Exception", "BaseException"}
+
+
+def _asked(where: Where | None, clause: Where) -> bool:
+    """Whether a test in the clause may ask how the run went."""
+    for inner in around(where):
+        if inner is clause:
+            break
+        if (
+            isinstance(inner.node, Branch)
+            and not rank_dependent(inner.node.condition)
+            and _OUTCOME.search(inner.node.text)
+        ):
+            return True
+    return False

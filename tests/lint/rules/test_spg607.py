@@ -270,3 +270,154 @@ def test_closed_by_a_context_manager_of_the_project() -> None:
         """,
         "SPG607",
     )
+
+
+def test_closed_as_finished_while_an_error_goes_on() -> None:
+    """W&B marks a run as failed that is open when an error ends the program, not one that is closed by then."""
+    assert agree(
+        """
+        import contextlib
+
+        import swanlab
+        import torch.distributed as dist
+        import wandb
+
+        def local(step, lead):
+            run = wandb.init(project="x") if dist.get_rank() == 0 else None
+            try:
+                dist.all_reduce(step())
+            finally:
+                if run is not None:
+                    run.finish()  # SPG607
+
+        def of_the_module(step, args):
+            if args.use_wandb and dist.get_rank() == 0:
+                wandb.init(project="x")
+            try:
+                dist.all_reduce(step())
+            finally:
+                if args.use_wandb and wandb.run is not None:
+                    wandb.finish(quiet=True)  # SPG607
+
+        def clause(step):
+            wandb.init(project="x")
+            try:
+                dist.all_reduce(step())
+            except Exception:
+                wandb.finish()  # SPG607
+                raise
+            wandb.finish()
+
+        class Tracker:
+            def __init__(self):
+                self.run = swanlab.init(project="x")
+
+            def close(self):
+                self.run.finish()  # SPG607
+
+        def of_an_object(step):
+            tracker = Tracker()
+            try:
+                dist.all_reduce(step())
+            finally:
+                tracker.close()
+
+        @contextlib.contextmanager
+        def tracked():
+            run = wandb.init(project="x")
+            try:
+                yield run
+            finally:
+                run.finish()  # SPG607
+
+        def managed(step):
+            with tracked():
+                dist.all_reduce(step())
+        """,
+        "SPG607",
+    )
+
+
+def test_closed_as_it_went() -> None:
+    """A code for an error, a test of how it went, a close behind, and trackers without a state are silent."""
+    assert agree(
+        """
+        import contextlib
+        import sys
+
+        import torch.distributed as dist
+        import trackio
+        import wandb
+
+        def coded(step):
+            run = wandb.init(project="x")
+            code = 1
+            try:
+                dist.all_reduce(step())
+                code = 0
+            finally:
+                run.finish(exit_code=code)
+
+        def marked(step):
+            run = wandb.init(project="x")
+            try:
+                dist.all_reduce(step())
+            except BaseException:
+                run.finish(exit_code=1)
+                raise
+            run.finish()
+
+        def asked(step):
+            run = wandb.init(project="x")
+            failed = True
+            try:
+                dist.all_reduce(step())
+                failed = False
+            finally:
+                if not failed:
+                    run.finish()
+
+        def of_the_program(step):
+            run = wandb.init(project="x")
+            try:
+                dist.all_reduce(step())
+            finally:
+                if sys.exc_info()[0] is None:
+                    run.finish()
+
+        def behind(step):
+            run = wandb.init(project="x")
+            try:
+                dist.all_reduce(step())
+            finally:
+                dist.destroy_process_group()
+            run.finish()
+
+        def interrupted(step):
+            run = wandb.init(project="x")
+            try:
+                dist.all_reduce(step())
+            except KeyboardInterrupt:
+                run.finish()
+                raise
+
+        def block(step):
+            with wandb.init(project="x"):
+                dist.all_reduce(step())
+
+        def stateless(step):
+            run = trackio.init(project="x")
+            try:
+                dist.all_reduce(step())
+            finally:
+                run.finish()
+
+        def alone():
+            run = wandb.init(project="x")
+            try:
+                print("no other process")
+            finally:
+                run.finish()
+        """,
+        "SPG607",
+    )

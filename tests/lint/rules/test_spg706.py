@@ -108,3 +108,82 @@ def test_devices_times_the_hosts_of_torchrun() -> None:
         """,
         "SPG706",
     )
+
+
+def test_numbers_of_hosts_and_of_one_hosts_processes() -> None:
+    """What the launcher counts by hosts, or on one host, is not the number of all processes."""
+    assert agree(
+        """
+        import os
+
+        import torch.distributed as dist
+        from torch.utils.data import DistributedSampler
+
+        def slurm(name):
+            return int(os.environ[f"SLURM_{name}"])
+
+        class Job:
+            def __init__(self):
+                self.rank = slurm("PROCID")
+                self.size = slurm("JOB_NUM_NODES")
+
+            def join(self):
+                dist.init_process_group("gloo", rank=self.rank, world_size=self.size)  # SPG706
+
+        def plain():
+            size = int(os.environ.get("SLURM_NNODES", "1"))
+            dist.init_process_group("gloo", rank=int(os.environ["SLURM_PROCID"]), world_size=size)  # SPG706
+
+        def of_one_host(data):
+            dist.init_process_group("gloo")
+            size = int(os.getenv("LOCAL_WORLD_SIZE"))
+            return DistributedSampler(data, num_replicas=size, rank=dist.get_rank())  # SPG706
+
+        def told():
+            os.environ["RANK"] = os.environ["SLURM_PROCID"]
+            os.environ["WORLD_SIZE"] = os.environ["SLURM_NNODES"]  # SPG706
+            dist.init_process_group("gloo")
+        """,
+        "SPG706",
+    )
+
+
+def test_right_numbers_of_hosts() -> None:
+    """All tasks, one process for each host, hosts times processes, and spawned ranks are silent."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+        def slurm(name):
+            return int(os.environ["SLURM_%s" % name])
+
+        def tasks():
+            dist.init_process_group("gloo", rank=slurm("PROCID"), world_size=slurm("NTASKS"))
+
+        def one_for_each_host():
+            dist.init_process_group("gloo", rank=slurm("NODEID"), world_size=slurm("NNODES"))
+
+        def told():
+            os.environ["RANK"] = os.environ["SLURM_NODEID"]
+            os.environ["WORLD_SIZE"] = os.environ["SLURM_NNODES"]
+            dist.init_process_group("gloo")
+
+        def product():
+            size = slurm("NNODES") * slurm("NTASKS_PER_NODE")
+            dist.init_process_group("gloo", rank=slurm("PROCID"), world_size=size)
+
+        def spawned(local):
+            devices = torch.cuda.device_count()
+            rank = slurm("PROCID") * devices + local
+            dist.init_process_group("nccl", rank=rank, world_size=slurm("NNODES") * devices)
+
+        def within_a_host():
+            rank = int(os.environ["LOCAL_RANK"])
+            dist.init_process_group("gloo", rank=rank, world_size=int(os.environ["LOCAL_WORLD_SIZE"]))
+        """,
+        "SPG706",
+    )
