@@ -50,7 +50,8 @@ def train(steps, step):
 ## Known limits
 Other trackers than MLflow notice an uncaught exception themselves; a run of theirs that is left open is no finding.
 What a run is closed as is told by constants (`exit_code=0`, `status="FINISHED"`) or by nothing at all. Where one other
-call says how the run went, or a test of it stands around, the rest of that code is left alone. Callbacks of an `ExitStack` are not looked at.
+call says how the run went, or a test of it stands around, the rest of that code is left alone. Callbacks of an
+`ExitStack` are not looked at.
 
 ## Fix safety
 No fix.
@@ -62,7 +63,6 @@ No fix.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
@@ -70,10 +70,10 @@ from spmdguard_lint.rules.registry import rule
 
 from ..traces.nodes import Branch, Event, Fallible, Jump, Node, Op, Region, every_node
 from ..traces.sequence import Walk
-from ..traces.where import Where, around, calls_of, in_handler
-from ..values.evaluate import rank_dependent
+from ..traces.where import Where, calls_of, in_handler
 from ..values.value import is_const, parts_of
 from .support_events import finding, reading
+from .support_outcomes import asks_outcome
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -85,10 +85,6 @@ _WELL = frozenset({"finished", "success", "succeeded", "successful", "completed"
 _SILENT = frozenset({"quiet", "timeout"})
 _ASKED = ("spmdguard.has_deferred_error", "spmdguard.deferred_error")
 _KNOWS = "knows"
-_OUTCOME = re.compile(
-    r"exc|err|fail|succ|(?:^|[^a-z])(?:ok|e|kind)(?:[^a-z]|$)|done|finish|complet|clean|stat[eu]|crash|abort|interrupt|normal",
-    re.IGNORECASE,
-)
 HELP_STATUS = "use `with mlflow.start_run():`, or `mlflow.end_run(status='FAILED')` on the way of an error"
 
 _TOLD = {
@@ -107,7 +103,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             closing.run(root.tree, "")
             yield from closing.found.values()
         if "tracker-start" in events and root.contents.ops and "tracker-start" not in root.contents.regions:
-            starts = _Starts()
+            starts = _Starts(analysis)
             starts.run(root.tree, "")
             yield from starts.unmarked()
 
@@ -177,10 +173,11 @@ def _means_success(status: object) -> bool:
 class _Starts(Walk):
     """Collects runs that are opened outside a with statement, and how an error on its way out closes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         super().__init__()
+        self.analysis = analysis
         self.starts: dict[Node, Where | None] = {}
-        self.closed: dict[Node, Where] = {}
+        self.closed: dict[Node, tuple[Where, Where | None]] = {}
         self.started: set[str] = set()
         self.marked = False
 
@@ -197,8 +194,8 @@ class _Starts(Walk):
             elif clause is None:
                 self.marked = self.marked or bool(node.args or node.keywords.keys() - _SILENT)
             elif not node.call.startswith("mlflow.Mlflow"):
-                self.marked = self.marked or _asked(where, clause)
-                self.closed.setdefault(node, clause)
+                self.marked = self.marked or asks_outcome(self.analysis, node, where, clause)
+                self.closed.setdefault(node, (clause, where))
         return state
 
     def unmarked(self) -> Iterable[Finding]:
@@ -206,16 +203,16 @@ class _Starts(Walk):
         told = self.started & set(_TOLD)
         if self.marked:
             return
-        for node, clause in self.closed.items() if told else ():
+        for node, (clause, where) in self.closed.items() if told else ():
             assert isinstance(node, Event)
             words = "`finally`" if clause.handler is None else f"`{clause.handler.text}`"
             message = f"`{node.text}` in {words} ends the run as finished, also after an exception"
             tracker = next((name for name in _TOLD if node.call.startswith(name)), min(told))
-            yield finding(RULE, node, message, _TOLD[tracker], where=clause)
-        for node, where in {} if self.closed else self.starts.items():
+            yield finding(RULE, node, message, _TOLD[tracker], where=where)
+        for node, started in {} if self.closed else self.starts.items():
             assert isinstance(node, Event)
             message = f"`{node.text}` is ended as finished by MLflow when an exception ends the program"
-            yield finding(RULE, node, message, HELP_STATUS, where=where)
+            yield finding(RULE, node, message, HELP_STATUS, where=started)
 
 
 def _goes_on(clause: Where) -> bool:
@@ -225,17 +222,3 @@ def _goes_on(clause: Where) -> bool:
     names = clause.handler.names
     raises = any(isinstance(node, Jump) and node.kind == "raise" for node in every_node(clause.handler.body))
     return raises and not {*names} - {"Exception", "BaseException"}
-
-
-def _asked(where: Where | None, clause: Where) -> bool:
-    """Whether a test in the clause may ask how the run went."""
-    for inner in around(where):
-        if inner is clause:
-            break
-        if (
-            isinstance(inner.node, Branch)
-            and not rank_dependent(inner.node.condition)
-            and _OUTCOME.search(inner.node.text)
-        ):
-            return True
-    return False
