@@ -40,7 +40,8 @@ or give each rank a name of its own.
 ## Known limits
 Reported where the path is certainly the same on all ranks: made of constants, or of what other code of the
 function treats as common (a file in it that one rank alone writes, or one per rank; what is removed stands in a folder
-where that is so). Logs opened to be appended to are left alone. A folder on a disk of each host's
+where that is so). Work whose errors are kept for later is reported only on the latter ground, and only where it
+writes. Logs opened to be appended to are left alone. A folder on a disk of each host's
 own is told from a shared one by names alone (`shared`, `nfs`, `lustre`): of the first rank of each host nothing else is
 reported.
 
@@ -60,10 +61,10 @@ from typing import TYPE_CHECKING
 from spmdguard_lint.rules.registry import rule
 
 from ..traces.files import Access, appends, chain, components, in_open_file, inside, polls, shared
-from ..traces.nodes import Branch, Call, Op, Region, Try
+from ..traces.nodes import Branch, Call, Op, Try
 from ..traces.where import calls_of
 from ..values.value import Value, parts_of
-from .support_events import finding, reading
+from .support_events import deferral, finding, reading
 
 if TYPE_CHECKING:
     from ..analysis import Analysis, Root
@@ -130,18 +131,16 @@ def tolerant(access: Access) -> bool:
     allowed = access.node.keywords.get("exist_ok")
     if allowed is not None and not (allowed.tag == "const" and not allowed.data[0]):
         return True
-    return "exist_ok" in access.node.text or not alone(access)
+    return "exist_ok" in access.node.text or deferral(access.where) is not None or not alone(access)
 
 
 def alone(access: Access) -> bool:
-    """Whether nothing around an access picks a rank, tolerates that another was first, or defers."""
+    """Whether nothing around an access picks a rank, or tolerates that another was first."""
     for w in chain(access.where):
         if isinstance(w.node, Branch) and (
             any(word in w.node.text.lower() for word in _GUARDS)
             or any(taint.kind in ("rank", "group-rank") for taint in w.node.condition.taint)
         ):
-            return False
-        if isinstance(w.node, Region) and w.node.kind == "deferred":
             return False
         if isinstance(w.node, Try) and w.part == "body" and w.node.handlers:
             return False
@@ -219,7 +218,7 @@ def is_common(root: Root, access: Access, found: list[Access]) -> bool:
     path = changed_path(access)
     if path is None:
         return False
-    if constant_path(path):
+    if constant_path(path) and deferral(access.where) is None:
         return communicates(root, access)
     return treated_as_common(path, access, found)
 
@@ -234,8 +233,10 @@ def listed(access: Access) -> bool:
 
 
 def unguarded(access: Access) -> bool:
-    """Whether nothing around the access picks a rank, tolerates that another was first, or defers."""
+    """Whether nothing around the access picks a rank, or tolerates that another was first."""
     node = access.node
+    if access.kind != "write" and deferral(access.where) is not None:
+        return False
     if any(v.tag == "const" and v.data[0] is True for k, v in node.keywords.items() if k != "weights_only"):
         return False
     if appends(node) or in_open_file(node) or "exists" in node.text:

@@ -429,3 +429,57 @@ def test_old_folders_removed_by_all() -> None:
         """,
         "SPG505",
     )
+
+
+def test_deferred_writes() -> None:
+    """A deferral keeps an error for later; of several ranks that write one file it says nothing."""
+    assert agree(
+        """
+        import json
+        import os
+
+        import torch
+        import torch.distributed as dist
+        import spmdguard
+
+        def index(folder, step):
+            with open(os.path.join(folder, "index.json"), "w") as f:  # SPG505
+                json.dump({"step": step}, f)
+
+        def save(folder, shard, step):
+            if spmdguard.is_main_process():
+                spmdguard.try_or_defer(os.makedirs, folder, exist_ok=True)
+            dist.barrier()
+            spmdguard.try_or_defer(torch.save, shard, os.path.join(folder, f"{dist.get_rank()}.pt"))
+            spmdguard.try_or_defer(index, folder, step)
+            dist.barrier()
+
+        class Store:
+            def __init__(self, folder):
+                self.folder = folder
+
+            def put(self, shard, step):
+                with spmdguard.deferring("save"):
+                    torch.save(shard, f"{self.folder}/part-{dist.get_rank()}.pt")
+                    (self.folder / "readme.txt").write_text(str(step))
+                    torch.save({"step": step}, f"{self.folder}/meta.pt")  # SPG505
+                dist.barrier()
+
+        def by_one(folder, shard, step):
+            spmdguard.try_or_defer(torch.save, shard, os.path.join(folder, f"{dist.get_rank()}.pt"))
+            dist.barrier()
+            if spmdguard.is_main_process():
+                spmdguard.try_or_defer(index, folder, step)
+            dist.barrier()
+
+        def own_folder(folder, step):
+            spmdguard.try_or_defer(index, os.path.join(folder, str(dist.get_rank())), step)
+            dist.barrier()
+
+        def removed(folder, shard):
+            spmdguard.try_or_defer(torch.save, shard, os.path.join(folder, f"{dist.get_rank()}.pt"))
+            spmdguard.try_or_defer(os.remove, os.path.join(folder, "old.pt"))
+            dist.barrier()
+        """,
+        "SPG505",
+    )
