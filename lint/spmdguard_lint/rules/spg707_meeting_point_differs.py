@@ -81,17 +81,20 @@ No fix.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from spmdguard_lint.rules.registry import rule
 
+from ..source.walking import walk
 from ..traces.files import guarded_by_rank, parts_of
-from ..traces.nodes import Branch, Event, Fallible, Op
+from ..traces.nodes import Branch, Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where, around
 from ..values.evaluate import rank_dependent
+from ..values.value import is_at, place_of
 from .support_events import argument, finding, reading
 
 if TYPE_CHECKING:
@@ -109,7 +112,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Report ports that each process of several finds for itself before it joins them."""
     for root in reading(analysis):
         if "init" in root.contents.events:
-            walk = _Meetings()
+            walk = _Meetings(analysis)
             walk.run(root.tree, (None, None))
             yield from walk.found.values()
 
@@ -120,8 +123,9 @@ class _Meetings(Walk):
     The latter is None as long as nothing has set the rank: then it is the launcher's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         super().__init__()
+        self.analysis = analysis
         self.found: dict[Event, Finding] = {}
         self.asked: set[Event] = set()
 
@@ -145,22 +149,39 @@ class _Meetings(Walk):
             if not alone and (several if rank is None else rank.tag != "const"):
                 method = argument(node, 1, "init_method")
                 if method is not None and own(method):
-                    self._report(node, node)
+                    self._report(node, node, method)
                 elif port is not None and (method is None or method.data == ("env://",)):
-                    self._report(port, node)
+                    self._report(port, node, port.args[1])
         return state
 
-    def _report(self, chosen: Event, joined: Event) -> None:
+    def _report(self, chosen: Event, joined: Event, port: Value) -> None:
+        steps = [(joined.place, f"`{joined.text}` is where the ranks would meet")]
+        shown: Node = chosen
+        if chosen is joined:
+            shown, steps = _method_of(self.analysis, joined), []
+        drawn = sorted({(t.place, t.text) for t in port.taint if t.kind in _OWN and t.place != shown.place})
+        steps += [(place, f"`{text}` gives each process its own") for place, text in drawn[:2]]
         self.found.setdefault(
             chosen,
             finding(
                 RULE,
-                chosen,
+                shown,
                 f"`{chosen.text}`: each process chooses its own port, and none meets another in `{joined.text}`",
                 HELP,
-                steps=[(joined.place, f"`{joined.text}` is where the ranks would meet")],
+                steps=steps,
             ),
         )
+
+
+def _method_of(analysis: Analysis, joined: Event) -> Node:
+    """The address that a call is given: the line that names the port, where a call has several."""
+    module = analysis.project.by_filename.get(joined.place.filename)
+    for call in walk(module.tree) if module is not None else ():
+        if isinstance(call, ast.Call) and is_at(call, joined.place):
+            for keyword in call.keywords:
+                if keyword.arg == "init_method":
+                    return Node(place_of(joined.place.filename, keyword.value))
+    return joined
 
 
 def own(value: Value) -> bool:

@@ -113,3 +113,29 @@ def test_ports_chosen_once() -> None:
         """,
         "SPG707",
     )
+
+
+def test_line_of_the_address() -> None:
+    """Of a call over several lines the one that names the address is reported."""
+    assert agree(
+        """
+        import os
+        import socket
+
+        import torch.distributed as dist
+
+        def free_port():
+            with socket.socket() as s:
+                s.bind(("", 0))
+                return s.getsockname()[1]
+
+        def connect(host):
+            dist.init_process_group(
+                "gloo",
+                init_method=f"tcp://{host}:{free_port()}",  # SPG707
+                rank=int(os.environ["RANK"]),
+                world_size=int(os.environ["WORLD_SIZE"]),
+            )
+        """,
+        "SPG707",
+    )
