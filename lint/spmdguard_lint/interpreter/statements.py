@@ -9,8 +9,9 @@ from typing import Any
 from ..names.scopes import imported_names
 from ..source.walking import walk
 from ..traces.nodes import Branch, Jump, Tree
+from ..traces.pointing import asks_for_finite
 from ..values.evaluate import rank_dependent
-from ..values.value import NONE, Value, is_const, negate, retaint, symbol
+from ..values.value import NONE, Value, is_const, negate, parts_of, retaint, symbol
 from .agreed import note_agreed
 from .assignment import assign, augmented
 from .caches import fills
@@ -231,12 +232,19 @@ def _continue(frame: Frame, node: ast.Continue) -> None:
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
+    """An assertion is taken to hold, but for one on what a run comes to: that a number is finite is no precondition."""
     condition = truthiness(frame, node.test)
     if is_const(condition) and condition.data[0]:
         return
 
+    def in_finite_test(condition: Value) -> bool:
+        """Whether it fails always, and stands below a test for numbers that are not finite."""
+        tests = (part for test, _ in frame.path for part in parts_of(test) if part.tag == "expr")
+        return is_const(condition) and any(asks_for_finite(str(part.data[0])) for part in tests)
+
     def fail() -> None:
-        frame.out.append(Jump(frame.place(node), "assert", text_of(node), "AssertionError"))
+        kind = "raise" if asks_for_finite(text_of(node)) or in_finite_test(condition) else "assert"
+        frame.out.append(Jump(frame.place(node), kind, text_of(node), "AssertionError"))
         frame.state = None
 
     branch(frame, node, negate(condition), fail, lambda: None, "assert", text_of(node.test))

@@ -168,7 +168,7 @@ def where(divergence: Divergence) -> str:
         )
         if node.form in ("decorator", "with"):
             return f"outside `{text}`" if in_else else f"on the ranks that `{text}` lets in"
-        if in_else:
+        if in_else or node.form == "assert":
             return f"where `{text}` is false"
     return f"where `{text}`"
 

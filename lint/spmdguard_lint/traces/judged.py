@@ -58,8 +58,6 @@ class Divergence:
             best = max(best, order.index(self.operation.certainty))
         if self.kind not in ("rank", "group-rank"):
             best = max(best, 1)
-        if self.form == "assert":
-            best = 2
         return order[best]
 
 

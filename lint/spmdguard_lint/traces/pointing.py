@@ -234,7 +234,12 @@ def polls(loop: Loop) -> bool:
 def _of_numbers(jump: Jump, path: tuple[Node, ...]) -> bool:
     """Whether a jump raises for a number that is not finite, as the innermost test or its own message says."""
     test = next((step.text for step in reversed(path) if isinstance(step, Branch)), "")
-    return jump.kind == "raise" and _NOT_FINITE.search(f"{test} {jump.text}") is not None
+    return jump.kind == "raise" and asks_for_finite(f"{test} {jump.text}")
+
+
+def asks_for_finite(text: str) -> bool:
+    """Whether a test or a message speaks of numbers that are not finite."""
+    return _NOT_FINITE.search(text) is not None
 
 
 def _opaque(tests: list[Value]) -> bool:
