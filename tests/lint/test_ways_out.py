@@ -315,3 +315,55 @@ def test_finally_that_ends_an_exception() -> None:
         """,
         "SPG101",
     )
+
+
+def test_one_rank_that_alone_looks_at_an_option() -> None:
+    """That an option is one of the known words is asked on one rank only: the others go on, whatever it is."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def chain(args):
+            if dist.get_rank() == 0:
+                if args.logger == "tensorboard":
+                    print("one")
+                elif args.logger == "wandb":
+                    print("two")
+                else:
+                    raise ValueError(args.logger)  # SPG205
+            dist.barrier()
+
+        def listed(logger):
+            if dist.get_rank() == 0:
+                if logger not in ("tensorboard", "wandb"):
+                    raise ValueError(logger)  # SPG205
+            dist.barrier()
+
+        def asked_by_all(args):
+            if args.logger not in ("tensorboard", "wandb"):
+                raise ValueError(args.logger)
+            if dist.get_rank() == 0:
+                print(args.logger)
+            dist.barrier()
+
+        def as_kind(logger):
+            if logger != "tensorboard":
+                raise ValueError(logger)
+            return print
+
+        def further_in(args):
+            if dist.get_rank() == 0:
+                as_kind(args.logger)("ready")
+            dist.barrier()
+
+        def told_to_all(args):
+            wrong = [None]
+            if dist.get_rank() == 0:
+                wrong = [args.logger not in ("tensorboard", "wandb")]
+            dist.broadcast_object_list(wrong)
+            if wrong[0]:
+                raise ValueError(args.logger)
+            dist.barrier()
+        """,
+        *PARTING,
+    )

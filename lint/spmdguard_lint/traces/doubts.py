@@ -40,7 +40,11 @@ def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, 
     if differ_by_items(candidate, node, quiet):
         return True
     if shape == "exit":
-        if jump is not None and jump.kind == "raise" and gives_up(candidate, jump):
+        if (
+            jump is not None
+            and jump.kind == "raise"
+            and (gives_up(candidate, jump) or checks(candidate, jump))
+        ):
             return True
         if jump is not None and jump.kind in ("return", "break") and came_in_time(candidate):
             return True
@@ -194,6 +198,11 @@ def gives_up(candidate: Candidate, jump: Jump) -> bool:
         return False
     around = loop_around(candidate.chain)
     return around is not None and polls(around[0])
+
+
+def checks(candidate: Candidate, jump: Jump) -> bool:
+    """Whether a jump is an assertion in no loop: a program that checks its own result at the end."""
+    return jump.exception == "AssertionError" and loop_around(candidate.chain) is None
 
 
 def raises_behind(candidate: Candidate, loop: Loop) -> bool:

@@ -15,6 +15,7 @@ from .terms import Continuation, Reader, Terms
 _NOT_FINITE = re.compile(
     r"(?i:is_?finite|is_?nan|is_?inf\b|(?:not|non)[ _-]?finite|\bdiverged\b)|\b(?:NaN|nan)s?\b"
 )
+_EQUAL = frozenset({"==", "!=", "in", "not in"})
 Chain = Sequence[tuple[Tree, Continuation]]  # the blocks around a statement, innermost first
 
 
@@ -198,14 +199,19 @@ def telling_jump(nodes: Tree, k: Continuation) -> tuple[Jump | None, tuple[Node,
     A precondition raises for what is wrong on every rank alike, and ends the program: it stands below a further
     test that neither the rank nor the world size decides, and that reads nothing which may differ from host to
     host. So does a rank that has polled for too long. Any other jump says more, and so does one for a number that is
-    not finite: no run begins with it.
+    not finite: no run begins with it. Nor is it a precondition that an option is one of the known words: the rank that
+    alone looks at it ends, and the others, who never asked, go on.
     """
     first: tuple[Jump | None, tuple[Node, ...], bool] = (None, (), False)
     for jump, path in leaving(nodes):
         tests = [step.condition for step in path if isinstance(step, Branch)]
         if jump.kind not in ("raise", "exit") or k.caught(raised_by(jump)):
             return jump, path, False
-        if _of_numbers(jump, path) or not (_opaque(tests) or _waits_in_vain(nodes, jump, path)):
+        if (
+            _of_numbers(jump, path)
+            or _of_words(path)
+            or not (_opaque(tests) or _waits_in_vain(nodes, jump, path))
+        ):
             return jump, path, False
         if first[0] is None:
             first = (jump, path, True)
@@ -235,6 +241,21 @@ def _of_numbers(jump: Jump, path: tuple[Node, ...]) -> bool:
     """Whether a jump raises for a number that is not finite, as the innermost test or its own message says."""
     test = next((step.text for step in reversed(path) if isinstance(step, Branch)), "")
     return jump.kind == "raise" and asks_for_finite(f"{test} {jump.text}")
+
+
+def _of_words(path: tuple[Node, ...]) -> bool:
+    """Whether a jump stands below a test that compares something with words, in no call further in."""
+    test = path[-1] if path and all(isinstance(step, Branch) for step in path) else None
+    if not isinstance(test, Branch) or test.form != "if":
+        return False
+    parts = (part for part in parts_of(test.condition) if part.tag == "expr" and part.data[0] in _EQUAL)
+    return any(_is_word(operand) for part in parts for operand in part.data[1])
+
+
+def _is_word(value: Value) -> bool:
+    """Whether a value is a text, or a row of texts."""
+    items = value.data if value.tag == "tuple" else (value,)
+    return bool(items) and all(item.tag == "const" and isinstance(item.data[0], str) for item in items)
 
 
 def asks_for_finite(text: str) -> bool:
