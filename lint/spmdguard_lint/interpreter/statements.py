@@ -106,7 +106,7 @@ def branch(
         note_partly_set(frame, node, condition, then_state, else_state)
     if then_state and else_state and isinstance(node, ast.If) and condition.taint:
         even_out(frame, node, before, then_state, else_state)
-    if then_nodes or else_nodes:
+    if then_nodes or else_nodes or (condition.taint and _chooses_submodules(frame, node)):
         place = frame.place(node)
         judged = condition
         if form == "if" and frame.machine.says(frame.module, place.row, "protocol"):
@@ -116,6 +116,11 @@ def branch(
         frame.path.append((condition, False))
     elif else_state is None and then_state is not None:
         frame.path.append((condition, True))
+
+
+def _chooses_submodules(frame: Frame, node: ast.AST) -> bool:
+    """Whether a branch may leave a submodule out, whose exchange stands in the backward pass (SPG310)."""
+    return isinstance(node, ast.If) and frame.function is not None and frame.function.name == "forward"
 
 
 def _if(frame: Frame, node: ast.If) -> None:

@@ -63,11 +63,15 @@ def build():
 or tell DDP: `find_unused_parameters=True`. With ZeRO-3, name the class to `set_z3_leaf_modules`.
 
 ## Known limits
-Looked at where class and wrapper stand in one file, with the methods of the class that `forward` calls. Conditions on
-a derived tensor's values and on whether there is anything in it count; conditions on configuration and other shapes do
-not. The presence of an argument counts where the file gives it or None by what is in a batch (`batch.get("images")`),
-or where a call in the file makes it by rank or data. A file that sets `find_unused_parameters=True` is left alone but
-for batch norms that it converts to `SyncBatchNorm`, and one that names the class to `set_z3_leaf_modules` altogether.
+Looked at where class and wrapper stand in one file, with the methods of the class that `forward` calls. Submodules
+are those that `__init__` builds, and those that it is given and the class calls, but for functions by their names
+(`loss_fn`). Conditions on a derived tensor's values and on whether there is anything in it count, as statement, in an
+expression (`self.a(x) if x.mean() > 0 else self.b(x)`) or as index (`self.heads[int(x.argmax())]`); conditions on
+configuration and other shapes do not. The presence of an argument counts where the file gives it or None by what is
+in a batch (`batch.get("images")`), where its function that collates rows does, or where a call in the file makes it
+by rank or data; so does an argument that is the condition (`if first:`) in the last case. A file that sets
+`find_unused_parameters=True` is left alone but for batch norms that it converts to `SyncBatchNorm`, and one that
+names the class to `set_z3_leaf_modules` altogether.
 
 ## Fix safety
 No fix.
@@ -89,7 +93,7 @@ from ..facts import lookup
 from ..model import Finding
 from ..names.chunks import without_docstrings
 from ..names.dotted import called_name, dotted_name
-from ..names.symbols import ClassSymbol, ExternalSymbol
+from ..names.symbols import ExternalSymbol
 from ..source.calls import calls_in
 from ..source.unparsing import unparse
 from ..source.walking import walk
@@ -98,6 +102,7 @@ from ..values.value import place_of
 from .registry import rule
 from .support_modules import Skip, skips
 from .support_optional import optional_parameters, told_apart
+from .support_submodules import holds_norm, submodules_of
 from .support_trees import finding_at
 
 if TYPE_CHECKING:
@@ -110,11 +115,6 @@ RULE = rule(code="SPG310", name="rank-varying-module-use", severity="warning", s
 HELP = "let the submodule run on every rank, on an empty input or with a zero factor"
 _INFERRING = re.compile(r"infer|predict|generat|decod|sampl|eval|test|post|no_grad")
 _SEEDED = re.compile(r"\b(\w+)(?:\s*=\s*(?:\w+\.)*Generator\([^\n]*\))?\.manual_seed\([^\n]*rank")
-_MODULE_CLASS = re.compile(
-    r"\.[A-Z]\w*(?:Tower|Encoder|Decoder|Head|Layer|Block|Model|Net|Projector|MLP|Adapter|Experts?)$"
-)
-_NORM = re.compile(r"BatchNorm\dd|SyncBatchNorm")
-_BUILDERS = ("nn.", "torch.nn.")
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
@@ -159,15 +159,14 @@ def _of_class(module: Module, cls: ClassInfo, analysis: Analysis, *, only_norms:
     if forward is None or not isinstance(forward.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return
     submodules = frozenset(
-        name for name, built in _submodules(cls) if not only_norms or _holds_norm(cls, built)
+        name for name, built in submodules_of(cls) if not only_norms or holds_norm(cls, built)
     )
     if not submodules or _is_leaf(module, cls.name):
         return
-    optional = optional_parameters(module.tree, forward.node) | told_apart(
-        analysis, module.filename, forward.node
-    )
+    optional = optional_parameters(module.tree, forward.node)
+    parted = told_apart(analysis, module.filename, forward.node)
     by_rank = frozenset(_SEEDED.findall(module.source.text))
-    for skip in skips(forward.node, submodules, _helpers(cls, forward), optional, by_rank):
+    for skip in skips(forward.node, submodules, _helpers(cls, forward), optional, by_rank, parted):
         condition = unparse(skip.condition)
         parts = ", ".join(f"`{name}`" for name in skip.missing[:3])
         message = f"{parts} takes part only on ranks where the data lets it: `{condition[:80]}` decides"
@@ -197,38 +196,6 @@ def _helpers(cls: ClassInfo, forward: FunctionInfo) -> Iterator[ast.FunctionDef 
 def _event(module: Module, skip: Skip) -> Event:
     """A node to point to: where the branch leaves, or where the submodule is used."""
     return Event(place_of(module.filename, skip.at), "branch", unparse(skip.at))
-
-
-def _submodules(cls: ClassInfo) -> Iterator[tuple[str, ast.expr]]:
-    """Attributes that ``__init__`` sets to a module, with what builds them: ``nn.*``, or a class with a forward."""
-    for owner in cls.mro():
-        init = owner.methods.get("__init__")
-        for node in walk(init.node) if init is not None else ():
-            if isinstance(node, ast.Assign) and _builds_module(owner, node.value):
-                for target in node.targets:
-                    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                        yield target.attr, node.value
-
-
-def _holds_norm(cls: ClassInfo, built: ast.expr) -> bool:
-    """Whether a module has a batch norm, which ``convert_sync_batchnorm`` makes one of all ranks."""
-    if _NORM.search(unparse(built)):
-        return True
-    symbol = (
-        cls.module.project.resolve(cls.module, called_name(built)) if isinstance(built, ast.Call) else None
-    )
-    return isinstance(symbol, ClassSymbol) and _NORM.search(unparse(symbol.info.node)) is not None
-
-
-def _builds_module(cls: ClassInfo, value: ast.expr) -> bool:
-    if not isinstance(value, ast.Call):
-        return False
-    symbol = cls.module.project.resolve(cls.module, dotted_name(value.func))
-    if isinstance(symbol, ClassSymbol):
-        return symbol.info.find_method("forward") is not None
-    if not isinstance(symbol, ExternalSymbol):
-        return False
-    return symbol.qualname.startswith(_BUILDERS) or _MODULE_CLASS.search(symbol.qualname) is not None
 
 
 def _finds_unused(module: Module) -> bool:

@@ -1,16 +1,18 @@
 """Reading ``forward`` methods: which submodules a branch on the input's content uses or leaves out.
 
-Terminology: a name is *derived* when it was computed from an argument of ``forward``. A condition *asks for
-content* when it depends on the values in a derived tensor (``picked.numel() == 0``, ``mask.any()``) or on a
-random draw; tests of kind and shape (``labels is None``, ``self.training``, ``x.dim() == 3``) are the same on
-every rank, but for whether an *optional* argument is there, which each batch says. A submodule is *used* where it
-is mentioned at all, so that ``0 * self.head.weight.sum()`` counts.
+Terminology: a name is *derived* when it was computed from an argument of ``forward``. A condition *asks for content*
+when it depends on the values in a derived tensor (``picked.numel() == 0``, ``mask.any()``), on a name that such an
+answer is *told* by (``found = mask.any()``) or on a random draw; tests of kind and shape (``labels is None``,
+``self.training``, ``x.dim() == 3``) are the same on every rank, but for whether an *optional* argument is there,
+which each batch says. A submodule is *used* where it is mentioned at all, so that ``0 * self.head.weight.sum()``
+counts.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..names.dotted import called_name, dotted_name
@@ -20,13 +22,17 @@ from ..source.walking import walk
 from .support_optional import is_none_test
 
 _CONTENT = frozenset(
-    {"numel", "any", "all", "sum", "item", "nonzero", "count_nonzero", "tolist", "max", "min"}
+    {"numel", "any", "all", "sum", "item", "nonzero", "count_nonzero", "tolist", "max", "min", "mean"}
+    | {"std", "var", "norm", "median", "amax", "amin", "prod", "argmax", "argmin"}
 )
+_NUMBERS = frozenset({"int", "float", "bool", "len", "item", "any", "all", "numel"})
+_AGREES = re.compile(r"reduce|gather|broadcast|sync|agree")
 _MEASURING = frozenset({"len", "max", "min", "sum", "any", "all"})
 _SELECTING = frozenset({"nonzero", "where", "masked_select", "argwhere", "unique", "index_select"})
 _MASKS = (ast.Name, ast.Compare, ast.UnaryOp)
 _DRAWS = ("random.", "torch.rand", "np.random.", "numpy.random.")
 Method = ast.FunctionDef | ast.AsyncFunctionDef
+Spot = tuple[int, int]  # row and column
 
 
 class Skip(NamedTuple):
@@ -43,11 +49,13 @@ def skips(
     helpers: Iterable[Method] = (),
     optional: frozenset[str] = frozenset(),
     by_rank: frozenset[str] = frozenset(),
+    parted: frozenset[Spot] = frozenset(),
 ) -> Iterator[Skip]:
     """Every branch of a forward method that asks for content and decides which submodules take part.
 
     ``helpers`` are the methods that it calls, which are read alike; what the forward method uses anyway is not missing.
-    ``by_rank`` are the names of generators that each rank has seeded for itself.
+    ``by_rank`` are the names of generators that each rank has seeded for itself, ``parted`` the places of tests that
+    were found to differ between ranks.
     """
     anyway: frozenset[str] = frozenset()
     helpers = tuple(helpers)
@@ -55,7 +63,7 @@ def skips(
     surely = _through(submodules, helpers, lambda method, reader: _always(method.body, reader))
     for method in (forward, *helpers):
         reader = _Reader(
-            _receiver(method), submodules, optional if method is forward else frozenset(), by_rank
+            _receiver(method), submodules, optional if method is forward else frozenset(), by_rank, parted
         )
         reader.read_names(method)
         reader.through = surely
@@ -92,7 +100,18 @@ def _always(body: list[ast.stmt], reader: _Reader) -> frozenset[str]:
         if any(isinstance(node, ast.Return) for node in walk(statement)):
             break
         if not isinstance(statement, (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)):
-            found |= reader.used([statement])
+            found |= _surely(statement, reader)
+    return found
+
+
+def _surely(statement: ast.stmt, reader: _Reader) -> frozenset[str]:
+    """What a statement uses whatever the input holds: of a choice in an expression, what both arms use."""
+    found = reader.used([statement])
+    for node in walk(statement):
+        if isinstance(node, ast.IfExp) and reader.asks_content(node.test):
+            found -= reader.used([node.body]) ^ reader.used([node.orelse])
+        elif reader.picks(node):
+            found -= reader.used([node])
     return found
 
 
@@ -102,8 +121,9 @@ def _block(
     """The branches of a block; ``after`` is what follows it up to the end of the function."""
     for position, statement in enumerate(block):
         rest = (*block[position + 1 :], *after)
+        yield from _in_place(statement, rest, reader, always)
         if isinstance(statement, ast.If):
-            if reader.asks_content(statement.test):
+            if reader.asks_content(statement.test) or reader.parts(statement):
                 loop_rest = tuple(block[position + 1 :])
                 yield from _branch(statement, rest, loop_rest, reader, always)
             yield from _block(statement.body, rest, reader, always)
@@ -140,6 +160,25 @@ def _branch(
                 return
 
 
+def _in_place(
+    statement: ast.stmt, rest: tuple[ast.stmt, ...], reader: _Reader, always: frozenset[str]
+) -> Iterator[Skip]:
+    """Choices in an expression: ``self.a(x) if <content> else self.b(x)``, and ``self.heads[<content>](x)``."""
+    if isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)):
+        return
+    for node in walk(statement):
+        if isinstance(node, ast.IfExp) and reader.asks_content(node.test):
+            here, there = reader.used([node.body]), reader.used([node.orelse])
+            later = frozenset() if isinstance(statement, ast.Return) else reader.used(rest)
+            missing = (here ^ there) - always - later
+            if missing:
+                arm = node.body if missing & here else node.orelse
+                yield Skip(reader.first_use([arm], missing), node.test, tuple(sorted(missing)))
+        elif isinstance(node, ast.Subscript) and reader.picks(node):
+            chosen = reader.used([node.value])
+            yield Skip(node, node.slice, tuple(sorted(chosen)))
+
+
 def _last(block: list[ast.stmt]) -> ast.stmt | None:
     """The jump that ends a block; a raise is no way on."""
     last = block[-1] if block else None
@@ -155,14 +194,18 @@ class _Reader:
         submodules: frozenset[str],
         optional: frozenset[str],
         by_rank: frozenset[str] = frozenset(),
+        parted: frozenset[Spot] = frozenset(),
     ) -> None:
         self.receiver = receiver
+        self.parted = parted
         self.by_rank = by_rank
         self.optional = optional
         self.submodules = submodules
         self.derived: set[str] = set()
         self.selected: set[str] = set()
         self.drawn: set[str] = set()
+        self.told: set[str] = set()
+        self.agreed: set[str] = set()
         self.members: frozenset[str] = frozenset()
         self.through: dict[str, frozenset[str]] = {}
 
@@ -170,6 +213,9 @@ class _Reader:
         arguments = forward.args
         every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
         self.derived = {a.arg for a in every} - {self.receiver}
+        for node in walk(forward):
+            if isinstance(node, ast.Call) and _AGREES.search(called_name(node)):
+                self.agreed.update(_names(node.args))
         for _ in range(2):
             for node in walk(forward):
                 if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value:
@@ -191,6 +237,8 @@ class _Reader:
     def _bind(self, targets: Iterable[ast.AST], value: ast.expr) -> None:
         bound = _names(targets)
         mentioned = set(_names([value]))
+        if _is_number(value) and self.asks_content(value):
+            self.told.update(bound)
         if self._draws(value) or mentioned & self.drawn:
             self.drawn.update(bound)
         if mentioned & self.derived or self.used([value]):
@@ -237,7 +285,20 @@ class _Reader:
                     return True
         return False
 
+    def parts(self, node: ast.If) -> bool:
+        """Whether a test was found to differ between ranks where the method is called."""
+        return (node.lineno, node.col_offset) in self.parted
+
+    def picks(self, node: ast.AST) -> bool:
+        """Whether an index that asks for content picks one of several submodules: ``self.heads[int(x.argmax())]``."""
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
+            return False
+        part = f"{self.receiver}.{node.value.attr}"
+        return part in self.used([node.value]) and self.asks_content(node.slice)
+
     def asks_content(self, test: ast.expr) -> bool:
+        if self.agreed.intersection(_names([test])):
+            return False
         if set(_names([test])) & self.drawn or self._draws(test):
             return True
         if self._measures_items(test) or any(
@@ -246,6 +307,8 @@ class _Reader:
             return True
         for node in walk(test):
             if is_none_test(node) in self.optional:
+                return True
+            if isinstance(node, ast.Name) and node.id in self.told and not is_none_test(test):
                 return True
             if isinstance(node, ast.Call):
                 if isinstance(node.func, ast.Attribute) and node.func.attr in _CONTENT:
@@ -280,7 +343,7 @@ class _Reader:
                     found.add(node.id)
         return frozenset(found)
 
-    def first_use(self, block: list[ast.stmt], names: frozenset[str]) -> ast.AST:
+    def first_use(self, block: Sequence[ast.AST], names: frozenset[str]) -> ast.AST:
         """The first expression of a block that mentions one of the submodules."""
         for statement in block:
             for node in walk(statement):
@@ -291,6 +354,24 @@ class _Reader:
 
 def _names(nodes: Iterable[ast.AST]) -> list[str]:
     return [node.id for root in nodes for node in walk(root) if isinstance(node, ast.Name)]
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether an expression gives one answer or number: a comparison, ``any()``, ``int(...)``, ``x.mean()``."""
+    if isinstance(value, ast.Compare):
+        return all(
+            _is_number(side) or isinstance(side, ast.Constant) for side in (value.left, *value.comparators)
+        )
+    if isinstance(value, ast.BoolOp):
+        return all(map(_is_number, value.values))
+    if isinstance(value, ast.UnaryOp):
+        return _is_number(value.operand)
+    if not isinstance(value, ast.Call) or called_name(value) not in _NUMBERS | _CONTENT:
+        return False
+    if called_name(value) == "tolist":
+        return False
+    of_torch = isinstance(value.func, ast.Attribute) and dotted_name(value.func.value) in ("torch", "np")
+    return called_name(value) in _NUMBERS or len(value.args) + len(value.keywords) <= of_torch
 
 
 def _mask(node: ast.AST) -> frozenset[str]:
