@@ -3,14 +3,15 @@
 
 ## What it does
 Finds exception handlers that go on after a body with collectives, and collectives that depend on whether an
-exception was caught.
+exception was caught; also those that a loop calls in each round, while an exception on one rank decides about another.
 
 ## Why is this bad
 An exception seldom hits all ranks: one has the corrupt file, the full disk, the odd batch. The rank that
 catches it skips the rest of the body and goes on; the others are still inside the body and wait in a
 collective that this rank will not call any more. From there on the ranks are out of step: the next
 collective of one meets the previous one of the others. So it is with an `__exit__` that swallows what its block has
-raised and returns before the barrier that it calls otherwise. An interrupt (Ctrl-C) comes to each rank at another
+raised and returns before the barrier that it calls otherwise. A rank that tries again what has failed, in a loop with a
+barrier in each round, calls one barrier more than the others. An interrupt (Ctrl-C) comes to each rank at another
 line, or to one rank only, and parts them in the same way.
 
 ## Example
@@ -90,13 +91,17 @@ RULE = rule(
     page=__doc__,
 )
 HELP_EXIT = "let every rank that leaves the block call the collective, or let the exception go on"
+HELP_AGAIN = (
+    "put the collective before or behind the loop, and agree there on whether all ranks have succeeded"
+)
 HELP = "keep the collective out of the `try` body, or raise again: the others wait for the rank that skips it"
 
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Handlers that go on, and branches on whether an exception was caught."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield _at_operation(divergence, from_divergence(RULE, divergence, _message(divergence), HELP))
+        help_text = HELP_AGAIN if "again" in divergence.extra else HELP
+        yield _at_operation(divergence, from_divergence(RULE, divergence, _message(divergence), help_text))
     done: set[Place] = set()
     for root in analysis.roots if _has_exits(analysis) else ():
         for step in root.steps if root.contents.ops else ():
@@ -127,7 +132,7 @@ def _at_operation(divergence: Divergence, found: Finding) -> Finding:
     if divergence.shape != "swallow" or not isinstance(node, Try) or op is None:
         return found
     call = next((call for call in node.body if isinstance(call, Call) and op in every_node(call.body)), None)
-    if call is None or not indirect(call):
+    if call is None or not (indirect(call) or call.name.endswith("<lambda>")):
         return found
     return moved(found, op.place, f"`{divergence.condition_text}` goes on around `{call.text}`")
 
@@ -137,4 +142,6 @@ def _message(divergence: Divergence) -> str:
     if divergence.shape != "swallow":
         return f"`{divergence.text}` runs only {where(divergence)}, which an exception on one rank decides"
     clause = divergence.condition_text
+    if "again" in divergence.extra:
+        return f"`{clause}` tries again on this rank alone, and each round calls `{operation}`"
     return f"`{clause}` goes on after an exception that skips `{operation}` on this rank alone"

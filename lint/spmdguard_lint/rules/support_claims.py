@@ -42,6 +42,8 @@ def owner(divergence: Divergence) -> str:
     if shape == "handler":
         return "SPG206"
     if shape == "swallow":
+        if "again" in divergence.extra:
+            return "SPG202"
         if meets_in_handler(divergence) is not None:
             return "SPG206"
         return "SPG203" if about_memory(divergence) else "SPG202"

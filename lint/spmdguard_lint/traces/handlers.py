@@ -28,6 +28,7 @@ from .nodes import (
     every_node,
 )
 from .pointing import anchor, arms_around, call_name, first_in, first_jump, first_op, loop_around, next_round
+from .repeating import tried_again
 from .terms import ABORT, Reader, Terms
 
 _BROAD = frozenset(
@@ -52,7 +53,9 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
         io = any(n in _IO for n in handler.names) and _has_io(node.body)
         on_data = any(n in _ON_DATA for n in handler.names) and _reads_own(node.body)
         if operation is None:
-            yield from _left(candidate, node, handler, terms, quiet)
+            meant = not (broad or io or on_data) or _meant_for_own_raise(handler, node.body)
+            again = () if meant else tuple(tried_again(candidate, node, handler, terms, quiet))
+            yield from again or _left(candidate, node, handler, terms, quiet)
         of_model = None if broad or io or on_data else _model_raises(handler, node.body)
         interrupt = "KeyboardInterrupt" in handler.names
         if not (broad or io or on_data or of_model or interrupt):
