@@ -8,6 +8,7 @@ data (``x[mask]``, ``nonzero``, ``unique``). Operations that keep the shape are 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..interpreter.selection import JOINING
@@ -53,8 +54,24 @@ KEEPING = frozenset(
         "view",
         "reshape",
     }
-    | {"sigmoid", "relu", "tanh", "abs", "neg", "exp", "log"}
+    | {
+        "sigmoid",
+        "relu",
+        "tanh",
+        "abs",
+        "neg",
+        "exp",
+        "log",
+        "sqrt",
+        "round",
+        "sign",
+        "clamp",
+        "clip",
+        "clamp_min",
+    }
+    | {"softmax", "log_softmax", "masked_fill", "nan_to_num", "dropout"}
 )
+_ELEMENTWISE = frozenset({"+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!="})
 MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
 _RESIZING = frozenset({"interpolate", "upsample", "resize", "center_crop"})
 _FILTERS = frozenset({"masked_select", "nonzero", "unique", "unique_consecutive", "argwhere"})
@@ -76,10 +93,11 @@ def unequal(op: Op, path: Path, tree: Tree | None = None) -> tuple[Certainty, Va
     for value in op.tensors:
         if op.name != "broadcast" and of_share(value) and not divides_evenly(tree):
             return "likely", value, "it has an entry for each item of this rank's share"
-        if (
-            filtered(value)
-            or put_together(value, _DRAWN)
-            or (group_key(op) is None and cut_to_own_length(shaped(value)))
+        if any(
+            filtered(part)
+            or put_together(part, _DRAWN)
+            or (group_key(op) is None and cut_to_own_length(shaped(part)))
+            for part in _operands(value)
         ):
             return "likely", value, "its length depends on this rank's own data"
         if group_key(op) is None and generated(shaped(value)):
@@ -91,6 +109,15 @@ def unequal(op: Op, path: Path, tree: Tree | None = None) -> tuple[Certainty, Va
         if drawn(value):
             return "likely", value, "each process draws its size for itself"
     return None
+
+
+def _operands(value: Value) -> Iterator[Value]:
+    """A tensor, or what it is computed of element by element."""
+    value = shaped(value)
+    yield value
+    if value.tag == "expr" and value.data[0] in _ELEMENTWISE:
+        for operand in value.data[1]:
+            yield from _operands(operand)
 
 
 def drawn(value: Value) -> bool:
@@ -162,8 +189,16 @@ def _is_test(index: Value) -> bool:
 
 def shaped(value: Value) -> Value:
     """The value whose length another has that only some operations changed."""
-    while value.tag == "expr" and value.data[1] and called(value.data[0]) in KEEPING:
-        value = value.data[1][0]
+    while value.tag == "expr" and value.data[1]:
+        operator, operands = value.data
+        if called(operator) in KEEPING:
+            value = operands[0]
+        elif (
+            operator in _ELEMENTWISE and len(operands) == 2 and any(part.tag == "const" for part in operands)
+        ):
+            value = operands[1] if operands[0].tag == "const" else operands[0]
+        else:
+            break
     return value
 
 

@@ -301,3 +301,41 @@ def test_a_number_that_this_rank_has_chosen() -> None:
         """,
         "SPG107",
     )
+
+
+def test_computed_element_by_element() -> None:
+    """What is computed of each element of a tensor, with a number or with another tensor, is as long as it."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def trim(ids, lengths):
+            return ids[:, : lengths.max().item()].contiguous()
+
+        def everyone(x):
+            out = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+            dist.all_gather(out, x)  # SPG107
+            return torch.cat(out)
+
+        def with_numbers(loader):
+            for ids, lengths in loader:
+                everyone((trim(ids, lengths) * 7 + 3) % 1000)
+
+        def with_tensors(loader, scale, shift):
+            for ids, lengths in loader:
+                scores = trim(ids, lengths) * scale - shift
+                dist.all_reduce(scores.clamp(0, 1).round())  # SPG107
+
+        def of_those_that_count(loader):
+            for values, keep in loader:
+                dist.all_reduce(1 - values[keep > 0])  # SPG107
+
+        def of_one_size(loader, scale):
+            for ids, lengths in loader:
+                dist.all_reduce(trim(ids, lengths).sum() * scale)
+                dist.all_reduce((ids * scale + 1) % 7)
+                dist.all_reduce(ids.sum(1)[:4] * lengths.max())
+        """,
+        "SPG107",
+    )
