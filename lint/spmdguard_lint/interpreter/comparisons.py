@@ -155,13 +155,17 @@ def _none_test_of_choice(operator: str, value: Value) -> Value:
 
 
 def fold(value: Value) -> Value:
-    """Constant-fold an expression of constants (numbers and strings of modest size)."""
-    if value.tag != "expr" or value.taint or not all(is_const(v) for v in value.data[1]):
+    """Constant-fold an expression of constants (numbers and strings of modest size, tuples of them)."""
+    if value.tag != "expr" or value.taint or not all(map(_is_literal, value.data[1])):
         return value
     result = concrete(value, Valuation(0, 2))
     if result is UNKNOWN or not isinstance(result, (bool, int, float, str, type(None))):
         return value
     return constant(result)
+
+
+def _is_literal(value: Value) -> bool:
+    return is_const(value) or (value.tag == "tuple" and all(map(is_const, value.data)))
 
 
 def _asks_rank(value: Value) -> bool:

@@ -11,7 +11,7 @@ from ..source.unparsing import COMPARISONS, unparse
 from ..source.walking import children
 from ..traces.nodes import Branch, Event, Region, Tree
 from ..values.evaluate import rank_dependent, settled
-from ..values.shares import is_even_share, is_stride
+from ..values.shares import is_even_share, is_stride, uncut
 from ..values.value import (
     FALSE,
     NO_TAINT,
@@ -127,8 +127,11 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
         if any(rank_dependent(bound) for bound in bounds):
             shard = Event(frame.place(node), "shard-slice", text_of(node), (receiver,))
             frame.out.append(shard)
-        if bound_taint and is_even_share(lower, upper, step, receiver):
-            bound_taint = NO_TAINT
+        if bound_taint:
+            from .iterating import length_of
+
+            length = length_of(frame, uncut(receiver))
+            bound_taint = NO_TAINT if is_even_share(*bounds, receiver, length) else bound_taint
         return retaint(sliced, sliced.taint, union(receiver.trip or NO_TAINT, bound_taint))
     index = evaluate(frame, node.slice)
     if receiver.tag == "obj" and frame.machine.objects.info(receiver).fills_in:

@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from .evaluate import UNKNOWN, Valuation, evaluate, holds_rank, is_computed
-from .value import NONE, Value, expression, parts_of
+from .value import NONE, Value, expression, is_const, parts_of
 
 PIECES = frozenset(
     {"chunk", "tensor_split", "array_split"}
@@ -25,30 +25,46 @@ _NUMBERS = (1009, 2, 1511, 7, 1730, 3, 1951, 5)
 _ENDLESS = 10**9
 
 
-def is_even_share(lower: Value, upper: Value, step: Value, of: Value | None = None) -> bool:
-    """Whether all ranks get as many items of ``of``, or as many numbers of a ``range`` where ``of`` is None."""
+def uncut(value: Value) -> Value:
+    """What was there before a value's slices were taken: ``items`` of ``items[:usable][2:]``."""
+    cut = _slice_of(value)
+    return value if cut is None else uncut(cut[0])
+
+
+def is_even_share(
+    lower: Value, upper: Value, step: Value, of: Value | None = None, length: Value | None = None
+) -> bool:
+    """Whether all ranks get as many items of ``of``, or as many numbers of a ``range`` where ``of`` is None.
+
+    ``length`` is that of ``uncut(of)``, where more is known of it than ``len(...)``.
+    """
     bounds = (lower, upper, step)
     leaves: set[Hashable] = set()
     own = frozenset(part.key for bound in bounds for part in parts_of(bound) if _is_rank_of_a_group(part))
     sizes = frozenset(_divisors(bounds)) | ({step.key} if is_stride(lower, step) else frozenset())
     if not all(_collect(bound, leaves) for bound in bounds):
         return False
+    if of is not None and length is None:
+        length = expression("len", (uncut(of),))
     endless = (
-        of is not None and upper.key != NONE.key and length_key(of) not in leaves and _slice_of(of) is None
+        of is not None
+        and length is not None
+        and not is_const(length)
+        and upper.key != NONE.key
+        and length.key not in leaves
+        and _slice_of(of) is None
     )
-    if of is not None and not endless and not _collect_length(of, leaves):
+    if of is not None and not endless and not _collect_length(of, length, leaves):
         return False
     ordered = sorted(leaves, key=repr)
     for shift in range(len(_NUMBERS)):
         atoms = {leaf: _NUMBERS[(index + shift) % len(_NUMBERS)] for index, leaf in enumerate(ordered)}
-        if (
-            of is not None and endless
-        ):  # nothing relates the bounds to the length: they are taken to lie within
-            atoms[length_key(of)] = _ENDLESS
+        if endless and length is not None:  # nothing relates the bounds to it: they are taken to lie within
+            atoms[length.key] = _ENDLESS
         for world in _WORLDS:
             atoms.update(dict.fromkeys(sizes, world))
             lengths = {
-                _length(bounds, of, Valuation(rank, world, 2, {**atoms, **dict.fromkeys(own, rank)}))
+                _length(bounds, of, length, Valuation(rank, world, 2, {**atoms, **dict.fromkeys(own, rank)}))
                 for rank in range(world)
             }
             if len(lengths) != 1 or None in lengths:
@@ -76,11 +92,6 @@ def _is_rank_of_a_group(value: Value) -> bool:
     return isinstance(label, tuple) and label[:1] == ("group-rank",)
 
 
-def length_key(of: Value) -> Hashable:
-    """The key of ``len(of)``."""
-    return expression("len", (of,)).key
-
-
 def _collect(value: Value, leaves: set[Hashable]) -> bool:
     """Add the opaque parts of a bound; False where one of them differs between ranks in a way that is not known."""
     if value.tag in ("const", "rank", "world", "local_rank", "node_rank") or _is_rank_of_a_group(value):
@@ -93,15 +104,16 @@ def _collect(value: Value, leaves: set[Hashable]) -> bool:
     return all(taint.certainty == "possible" for taint in value.taint)
 
 
-def _collect_length(of: Value, leaves: set[Hashable]) -> bool:
+def _collect_length(of: Value, length: Value | None, leaves: set[Hashable]) -> bool:
     pieces = _pieces_of(of)
     if pieces is not None:
         return _collect(pieces, leaves)
     cut = _slice_of(of)
-    if cut is None:
-        leaves.add(length_key(of))
-        return True
-    return all(_collect(bound, leaves) for bound in cut[1:]) and _collect_length(cut[0], leaves)
+    if cut is not None:
+        return all(_collect(bound, leaves) for bound in cut[1:]) and _collect_length(cut[0], length, leaves)
+    if length is not None and not is_const(length):
+        leaves.add(length.key)
+    return True
 
 
 def _pieces_of(value: Value) -> Value | None:
@@ -119,7 +131,9 @@ def _slice_of(value: Value) -> tuple[Value, ...] | None:
     return None
 
 
-def _length(bounds: tuple[Value, ...], of: Value | None, at: Valuation) -> int | None:
+def _length(
+    bounds: tuple[Value, ...], of: Value | None, length: Value | None, at: Valuation
+) -> int | None:
     numbers = [None if bound.key == NONE.key else evaluate(bound, at) for bound in bounds]
     if any(number is not None and not _is_whole(number) for number in numbers):
         return None
@@ -128,7 +142,7 @@ def _length(bounds: tuple[Value, ...], of: Value | None, at: Valuation) -> int |
         return None
     if of is None:
         return len(range(start or 0, stop if stop is not None else 0, step or 1))
-    size = _size(of, at)
+    size = _size(of, length, at)
     if size is None:
         return None
     if size >= _ENDLESS and (stop is None or start is None or start < 0 or stop < 0):
@@ -136,15 +150,15 @@ def _length(bounds: tuple[Value, ...], of: Value | None, at: Valuation) -> int |
     return len(range(*slice(start, stop, step).indices(size)))
 
 
-def _size(of: Value, at: Valuation) -> int | None:
+def _size(of: Value, length: Value | None, at: Valuation) -> int | None:
     pieces = _pieces_of(of)
     if pieces is not None:
         number = evaluate(pieces, at)
         return number if _is_whole(number) else None
     cut = _slice_of(of)
     if cut is not None:
-        return _length(cut[1:], cut[0], at)
-    known = at.atoms.get(length_key(of))
+        return _length(cut[1:], cut[0], length, at)
+    known = None if length is None else length.data[0] if is_const(length) else at.atoms.get(length.key)
     return None if known is None else int(known)
 
 
