@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from spmdguard_lint.config import Config
 from spmdguard_lint.engine import StandardInput, lint
+from spmdguard_lint.interpreter.comparisons import compare
+from spmdguard_lint.interpreter.expressions import tuple_value
 from spmdguard_lint.values.evaluate import Valuation, truth
 from spmdguard_lint.values.value import Value, choice, constant, expression, symbol
 
@@ -44,3 +46,30 @@ def test_choice_whose_alternatives_agree_at_a_rank() -> None:
     at = [Valuation(rank, 4, 2) for rank in range(4)]
     decided = [truth(either, one) for one in at]
     assert decided == [True, False, None, False]
+
+
+def test_constants_are_looked_up_in_tuples_of_constants() -> None:
+    """So a branch on them is decided where it stands, in each call."""
+    numbers = tuple_value([constant(-1), constant(0)])
+    assert compare("not in", constant(-1), numbers).data[0] is False
+    assert compare("in", constant(0), numbers).data[0] is True
+    assert compare("in", constant(3), numbers).data[0] is False
+    assert compare("in", symbol("n"), numbers).tag == "expr"
+
+
+def test_a_rank_that_two_conditions_leave_together_is_looked_at() -> None:
+    """Neither 0 to 3 comes to the barrier, where each condition alone says all about itself; 4 does, and waits."""
+    source = """
+import torch.distributed as dist
+
+def main():
+    rank = dist.get_rank()
+    if rank == 0 or rank == 2:
+        pass
+    else:
+        if rank % 2:
+            raise ValueError("odd")
+        dist.barrier()
+"""
+    findings = lint([], Config(), stdin=StandardInput(source.encode())).findings
+    assert ("SPG101", 11) in {(finding.code, finding.site.start.row) for finding in findings}

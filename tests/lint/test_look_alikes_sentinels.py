@@ -86,3 +86,43 @@ def test_a_condition_too_long_to_be_kept() -> None:
     collapsed = symbol(1267)
     assert not set_later(collapsed)
     assert set_later(choice(collapsed, symbol((SET_LATER, "RANK")), constant(-1)))
+
+
+def test_a_rank_that_is_no_rank_is_looked_up_in_a_tuple() -> None:
+    """``rank=-1`` switches off what a helper does for ranks that are not in ``(-1, 0)``."""
+    assert agree(
+        """
+        import contextlib
+        import os
+
+        import torch.distributed as dist
+
+        RANK = int(os.environ["RANK"])
+        LOCAL_RANK = int(os.environ["LOCAL_RANK"])
+
+        @contextlib.contextmanager
+        def first(local_rank):
+            if local_rank not in [-1, 0]:
+                dist.barrier()
+            yield
+            if local_rank == 0:
+                dist.barrier()
+
+        def load(rank):
+            with first(rank):
+                return 1
+
+        def main():
+            load(LOCAL_RANK)
+            if RANK in {-1, 0}:
+                load(-1)
+            dist.barrier()
+
+        def bad():
+            if RANK in {-1, 0}:
+                load(2)  # SPG104
+            dist.barrier()
+        """,
+        *CODES,
+        "SPG104",
+    )

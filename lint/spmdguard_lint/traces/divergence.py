@@ -30,6 +30,7 @@ from .pointing import (
     first_apart,
     first_in,
     first_jump,
+    first_of_arms_apart,
     first_op,
     handed_in,
     managers_op,
@@ -216,7 +217,10 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         brought = managers_op(node, quiet)
         if brought is None and node.form == "with":
             brought = first_apart(terms, candidate.orelse, candidate.then)  # the block's own, in another way
-        op = brought or op
+        if brought is not None:
+            op = brought
+        else:
+            op, calls = first_of_arms_apart(node, candidate.then, candidate.orelse, terms) or (op, calls)
     elif then_op is not None or else_op is not None:
         shape = "arm"
         if then_op is None:

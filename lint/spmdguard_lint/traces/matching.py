@@ -142,15 +142,39 @@ def _is_shared(value: Value) -> bool:
 
 
 def worlds_named(tree: Tree, limit: int = 4) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Larger worlds that conditions on the world size tell apart: their first ranks and the last are asked."""
+    """Larger worlds that the conditions of a tree tell apart.
+
+    Of those that a condition on the world size names, the first ranks and the last are asked. Where several conditions
+    on the rank name numbers, one world has ranks beyond all of them: two tests together may pick out a rank that
+    neither picks out alone (``rank in (0, 2)`` and ``rank % 2`` leave none of 0 to 3).
+    """
     sizes: set[int] = set()
+    named: dict[Hashable, set[int]] = {}
     stack = [tree]
     while stack:
         for node in stack.pop():
-            if isinstance(node, Branch) and world_dependent(node.condition):
-                sizes.update(size for size in rank_constants(node.condition) if size > WORLDS[-1][0])
+            if isinstance(node, Branch):
+                numbers = rank_constants(node.condition)
+                if world_dependent(node.condition):
+                    sizes.update(size for size in numbers if size > WORLDS[-1][0])
+                if numbers and rank_dependent(node.condition):
+                    named[node.condition.key] = {number for number in numbers if number <= _NEAR}
             stack.extend(node.subtrees())
-    return [(size, size, (*range(min(size, 4)), size - 1)) for size in sorted(sizes)[:limit]]
+    worlds = [(size, size, (*range(min(size, 4)), size - 1)) for size in sorted(sizes)[:limit]]
+    near = set().union(*named.values())
+    if len(named) > 1 and near:
+        size = max(near) + 3
+        worlds.append((size, size, _ranks_near(near, size)))
+    return worlds
+
+
+_NEAR = 64
+
+
+def _ranks_near(numbers: set[int], world: int) -> tuple[int, ...]:
+    """The first ranks and the last of a world, and those around some numbers."""
+    near = {0, 1, world - 2, world - 1, *(n + d for n in sorted(numbers)[:4] for d in (-1, 0, 1))}
+    return tuple(sorted(rank for rank in near if 0 <= rank < world))
 
 
 def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -160,8 +184,7 @@ def worlds_for(condition: Value) -> list[tuple[int, int, tuple[int, ...]]]:
     if named and named[-1] > WORLDS[-1][0] - 2:
         even = 2 * ((named[-1] + 3) // 2)
         for world, local in ((even, 2), (even + 1, even + 1)):
-            near = {0, 1, world - 1, *(n + d for n in named[:4] for d in (-1, 0, 1))}
-            worlds.append((world, local, tuple(sorted(rank for rank in near if 0 <= rank < world))))
+            worlds.append((world, local, _ranks_near(set(named), world)))
     return worlds
 
 

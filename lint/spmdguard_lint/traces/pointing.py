@@ -160,6 +160,30 @@ def first_apart(terms: Terms, leaving: int, staying: int) -> Op | None:
     return first_in(terms, staying)
 
 
+def first_of_arms_apart(
+    node: Branch, then: int, orelse: int, terms: Terms
+) -> tuple[Op, tuple[Node, ...]] | None:
+    """The first operation that one arm has and the other has not in its place, with the calls that lead to it."""
+    for arm, own, other in ((node.then, then, orelse), (node.orelse, orelse, then)):
+        op = first_apart(terms, other, own)
+        path = None if op is None else _way_to(op, arm)
+        if op is not None and path is not None:
+            return op, path
+    return None
+
+
+def _way_to(op: Op, nodes: Tree) -> tuple[Node, ...] | None:
+    """The calls (and resumed blocks) that lead to an operation in a tree; None where it stands elsewhere."""
+    for node in nodes:
+        if node is op:
+            return ()
+        for child in node.subtrees():
+            path = _way_to(op, child)
+            if path is not None:
+                return (node, *path) if isinstance(node, (Call, Yielded)) else path
+    return None
+
+
 def call_name(path: tuple[Node, ...]) -> str:
     """The name of the first followed call on a path."""
     return next((node.name for node in path if isinstance(node, Call)), "")

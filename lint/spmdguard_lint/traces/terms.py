@@ -9,8 +9,7 @@ it (falling through, return, break, continue, raise). That is where a finally bl
 where an exception finds its handler. With a valuation the conditions it decides are decided (the two-rank
 reading); others stay alternatives labelled by what is left of the condition.
 
-Invariant: a loop body without any operation vanishes; ``destroy`` counts only where an operation follows.
-"""
+Invariant: a loop body without any operation vanishes; ``destroy`` counts only where an operation follows."""
 
 from __future__ import annotations
 
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, residual, truth
 from ..values.value import intern
 from .catching import ENDING_AN_ERROR, LEAVING, catches
+from .members import made_of
 from .nodes import (
     APART,
     Branch,
@@ -279,7 +279,7 @@ class Reader:
             self.watcher.op(node, k, k.fall, self)
         if node.name == "backward" and "no-sync" in k.regions:
             node = without_exchange(node)
-        return self.terms.op(node, (node.name, self.group_key(node)), k.fall)
+        return self.terms.op(node, (node.name, self.group_key(node) or made_of(node, self.valuation)), k.fall)
 
     def _branch(self, node: Branch, k: Continuation) -> int:
         if node.form == "while":

@@ -131,9 +131,7 @@ def _slice_of(value: Value) -> tuple[Value, ...] | None:
     return None
 
 
-def _length(
-    bounds: tuple[Value, ...], of: Value | None, length: Value | None, at: Valuation
-) -> int | None:
+def _length(bounds: tuple[Value, ...], of: Value | None, length: Value | None, at: Valuation) -> int | None:
     numbers = [None if bound.key == NONE.key else evaluate(bound, at) for bound in bounds]
     if any(number is not None and not _is_whole(number) for number in numbers):
         return None

@@ -29,8 +29,8 @@ def test_unequal_arms() -> None:
 
         def once_and_twice(x):
             if dist.get_rank() == 0:
-                dist.barrier()  # SPG103
                 dist.barrier()
+                dist.barrier()  # SPG103
             else:
                 dist.barrier()
 
@@ -265,4 +265,67 @@ def test_exchanges_that_a_manager_puts_off() -> None:
                     model(batch).sum().backward()
         """,
         "SPG103",
+    )
+
+
+def test_the_finding_stands_where_the_arms_part() -> None:
+    """What both arms call alike before they part is not what the reader must look at."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def behind_what_is_alike(x):
+            if dist.get_rank() == 0:
+                dist.all_reduce(x)
+                dist.barrier()  # SPG103
+            else:
+                dist.all_reduce(x)
+                dist.broadcast(x, src=0)
+
+        def more_in_the_other(x):
+            if dist.get_rank() == 0:
+                dist.all_reduce(x)
+            else:
+                dist.all_reduce(x)
+                dist.barrier()  # SPG103
+        """,
+        "SPG101",
+        "SPG103",
+    )
+
+
+def test_groups_of_other_members_are_other_groups() -> None:
+    """Ranks that make different groups at the same time wait for one another in vain; equal ones are equal."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def written_out():
+            if dist.get_rank() > 0:
+                return dist.new_group([0, 1])  # SPG106
+            return dist.new_group([1])
+
+        def by_size_of_the_world(world_size):
+            world = dist.get_world_size()
+            if dist.get_rank() == 0:
+                return dist.new_group(list(range(1, world)))  # SPG103
+            else:
+                return dist.new_group(list(range(world)))
+
+        def the_same_written_twice():
+            world = dist.get_world_size()
+            if dist.get_rank() == 0:
+                return dist.new_group(list(range(world)))
+            else:
+                return dist.new_group(ranks=[r for r in range(world)])
+
+        def not_known(ranks, others):
+            if dist.get_rank() == 0:
+                return dist.new_group(ranks)
+            else:
+                return dist.new_group(others)
+        """,
+        "SPG101",
+        "SPG103",
+        "SPG106",
     )

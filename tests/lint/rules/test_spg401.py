@@ -468,3 +468,33 @@ def test_dicts_that_one_rank_empties() -> None:
         "SPG401",
         "SPG403",
     )
+
+
+def test_even_shares_of_a_list_whose_length_is_known() -> None:
+    """A list that is written out has a length: what is cut to a multiple of the ranks is as long on each of them."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        FILES = [f"part-{number}" for number in range(23)]
+        FEW = ["a", "b", "c", "d", "e"]
+
+        def share(items):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            return items[: len(items) - len(items) % world][rank::world]
+
+        def uneven(items):
+            return items[dist.get_rank() :: dist.get_world_size()]
+
+        def even_ones():
+            for _ in [*share(FILES), *share(FEW)]:
+                dist.barrier()
+
+        def uneven_ones():
+            for _ in uneven(FILES):
+                dist.barrier()  # SPG401
+            for _ in uneven(FEW):
+                dist.barrier()  # SPG401
+        """,
+        "SPG401",
+    )
