@@ -65,3 +65,69 @@ def test_options_of_which_one_is_a_temporary_folder() -> None:
         "SPG304",
         "SPG401",
     )
+
+
+def test_settings_that_are_set_by_name() -> None:
+    """A setting is not known to be its default behind a ``setattr`` whose name is handed in."""
+    assert agree(
+        """
+        import dataclasses
+        import torch.distributed as dist
+
+        @dataclasses.dataclass
+        class Config:
+            sharded: bool = False
+            tracked: bool = False
+
+        def update(config, **kwargs):
+            if isinstance(config, (tuple, list)):
+                for one in config:
+                    update(one, **kwargs)
+            else:
+                for name, value in kwargs.items():
+                    if hasattr(config, name):
+                        setattr(config, name, value)
+
+        def updated(**kwargs):
+            first, second = Config(), Config()
+            update((first, second), **kwargs)
+            if first.tracked and dist.get_rank() == 0:
+                dist.barrier()  # SPG101
+
+        def as_it_was():
+            config = Config()
+            if config.tracked and dist.get_rank() == 0:
+                dist.barrier()
+
+        class Net:
+            def __init__(self, depth, **kwargs):
+                self.tracked = False
+                for number in range(depth):
+                    setattr(self, f"layer{number}", number)
+
+            def meet(self):
+                if self.tracked and dist.get_rank() == 0:
+                    dist.barrier()
+
+        def made(depth):
+            Net(depth).meet()
+
+        class Open:
+            sharded = False
+
+            def __init__(self, **kwargs):
+                self.tracked = False
+                for name, value in kwargs.items():
+                    setattr(self, name, value)
+
+        def opened(**kwargs):
+            config = Open(**kwargs)
+            if config.tracked:
+                if dist.get_rank() == 0:
+                    dist.barrier()  # SPG101
+            if config.sharded:
+                if dist.get_rank() == 0:
+                    dist.barrier()  # SPG101
+        """,
+        "SPG101",
+    )

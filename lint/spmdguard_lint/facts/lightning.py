@@ -112,6 +112,7 @@ TYPES: dict[str, TypeFacts] = {
             "predict": agreed("Trainer.run", paths=(Arg(4, "ckpt_path"),)),
             "save_checkpoint": agreed("save_checkpoint", event="checkpoint-save", raises_local=True),
             "print": PURE,
+            "from_argparse_args": Fact(returns=TRAINER),
         },
         attributes={
             **_IDENTITY,

@@ -30,6 +30,8 @@ _canonical: dict[str, str] = {}
 _loose: dict[str, dict[str, str]] = {}
 _MAX_MEMO = 50_000
 
+_UNSET_AT_FIRST = frozenset({"wandb.run", "wandb.config"})
+
 
 def canonical(qualname: str) -> str:
     """The name that the tables use for ``qualname``; the name itself when they do not know it."""
@@ -251,6 +253,11 @@ def agrees_by_name(qualname: str) -> bool:
 def _works_alone(qualname: str) -> bool:
     root = qualname.partition(".")[0]
     return root in conventions.LOCAL_ROOTS or root in sys.stdlib_module_names
+
+
+def may_be_none(qualname: str) -> bool:
+    """Whether a library's name is None until something has been started."""
+    return qualname in _UNSET_AT_FIRST
 
 
 def says_launched(name: str) -> bool:

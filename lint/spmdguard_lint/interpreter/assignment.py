@@ -11,6 +11,7 @@ from ..values.value import (
     choice,
     constant,
     expression,
+    is_const,
     is_split,
     retaint,
     symbol,
@@ -100,6 +101,29 @@ def set_attribute(frame: Frame, receiver: Value, name: str, value: Value, node: 
             inline_call(frame, setter, receiver, [value], {}, node)
             return
     frame.live.set_field(receiver.data[0], name, value)
+
+
+def set_some_attribute(frame: Frame, receiver: Value, name: Value, node: ast.AST) -> None:
+    """``setattr(receiver, name, value)`` with a name that is handed in: no setting is known to be what it was.
+
+    Names that the program makes up itself (``f"layer{i}"``) are those of further fields.
+    """
+    if is_split(receiver):
+        for one in receiver.data[1:]:
+            set_some_attribute(frame, one, name, node)
+    if receiver.tag != "obj" or name.tag != "sym":
+        return
+    object_id, cls = receiver.data[0], frame.machine.objects.info(receiver).cls
+    written = frame.live.heap.fields(object_id)
+    settings = [field for field, value in written.items() if is_const(value)]
+    for one in cls.mro() if cls is not None else ():
+        defaults = one.class_assignments.items()
+        settings.extend(field for field, given in defaults if isinstance(given, ast.Constant))
+    for field in dict.fromkeys(settings):
+        if field not in written or is_const(written[field]):
+            frame.live.set_field(
+                object_id, field, symbol(("set by name", frame.place(node), object_id, field))
+            )
 
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value, weak: bool) -> None:

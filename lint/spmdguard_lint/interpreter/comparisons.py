@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..facts import lookup as facts
 from ..values.evaluate import UNKNOWN, Valuation
 from ..values.evaluate import evaluate as concrete
 from ..values.value import (
@@ -97,7 +98,8 @@ def compare(operator: str, left: Value, right: Value) -> Value:
     if operator in ("is", "is not") and right.key == NONE.key:
         if left.tag == "ite":
             return _none_test_of_choice(operator, left)
-        if left.tag in NEVER_NONE or (is_const(left) and left.data[0] is not None):
+        unset = left.tag == "ext" and facts.may_be_none(left.data[0])
+        if (left.tag in NEVER_NONE and not unset) or (is_const(left) and left.data[0] is not None):
             return FALSE if operator == "is" else TRUE
     launched = _launch_test(operator, left, right) or _world_test(operator, left, right)
     if launched is not None:

@@ -11,6 +11,7 @@ from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.evaluate import rank_dependent
 from ..values.value import NO_TAINT, Taint, Taints, Value, doubted, expression, is_const, symbol, union
 from . import parameters, statements
+from .assignment import set_some_attribute
 from .expressions import text_of
 from .frame import Frame
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
@@ -166,6 +167,8 @@ def inline_call(
         kwargs = {name: widened(v, info, name) for name, v in kwargs.items()}
         return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
+        for value in args if machine.sets_by_name(info) else ():
+            set_some_attribute(frame, value, symbol("name"), node)
         return symbol(("recursive", info.full_name, frame.place(node)), taint)
     if info.is_declaration:
         frame.out.append(Fallible(frame.place(node), text_of(node), False))

@@ -248,6 +248,11 @@ def call_builtin(
 
         set_attribute(frame, args[0], args[1].data[0], args[2], node)
         return NONE
+    if name == "setattr" and len(args) == 3:
+        from .assignment import set_some_attribute
+
+        set_some_attribute(frame, args[0], args[1], node)
+        return NONE
     return expression(f"call:{name}", wholes(frame, [*args, *kwargs.values()]))
 
 

@@ -150,9 +150,15 @@ class Machine:
         length = lines_of(info)
         if length <= SHORT:
             return True
-        if length <= LONG and (makes_function(info) or self.reach.is_rank_helper(info)):
+        if length <= LONG and (
+            makes_function(info) or self.reach.is_rank_helper(info) or self.sets_by_name(info)
+        ):
             return True
         return self.reach.reaches(info)
+
+    def sets_by_name(self, info: FunctionInfo) -> bool:
+        """Whether a function sets attributes whose names it is handed."""
+        return self.reach.mentions(info, "setattr(")
 
     def worth_a_root(self, info: FunctionInfo) -> bool:
         """Whether a function is read on its own: it reaches a collective, tells of ranks, or is a hook."""

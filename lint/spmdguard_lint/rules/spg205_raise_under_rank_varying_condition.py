@@ -48,10 +48,10 @@ A `raise` that its own function catches is followed to the handler. Checks that 
 (arguments, configuration, the world size) are no findings. Preconditions that ask the file system, the
 environment or a random number end all ranks alike as a rule: their certainty is `possible`. So is that of a
 check on one rank under a further test which all ranks share, but for one of a number that is not finite. An
-`assert` is taken to hold, but for one in a loop on numbers that are not finite. A launcher that kills all ranks
-when one fails (torchrun does, after some seconds) turns the hang into a late end; the finding is still worth
-reading, since the message of the failing rank is then the last to be seen. Of calls that cannot succeed only
-those of `json.dump` and `json.dumps` are known.
+`assert` is taken to hold, but for one on numbers that are not finite, of a loss or in a loop. A launcher that
+kills all ranks when one fails (torchrun does, after some seconds) turns the hang into a late end; the finding is
+still worth reading, since the message of the failing rank is then the last to be seen. Of calls that cannot
+succeed only those of `json.dump` and `json.dumps` are known.
 
 ## Fix safety
 No fix: the agreement costs a collective.

@@ -23,6 +23,7 @@ from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
 CUT = "cut-call"
+_OF_A_STEP = re.compile(r"(?i:loss|grad)")
 _ALONE = re.compile(
     r"not [\w.]*(distributed|is_initialized|dist_avail|is_parallel|is_dist\b)"
     r"|(world|group)_size\w*(\([^()]*\))? *(== *1|<= *1|< *2)\b"
@@ -201,8 +202,10 @@ def gives_up(candidate: Candidate, jump: Jump) -> bool:
 
 
 def checks(candidate: Candidate, jump: Jump) -> bool:
-    """Whether a jump is an assertion in no loop: a program that checks its own result at the end."""
-    return jump.exception == "AssertionError" and loop_around(candidate.chain) is None
+    """Whether a jump is an assertion in no loop, and on no loss: a program that checks its own result at the end."""
+    if jump.exception != "AssertionError" or _OF_A_STEP.search(jump.text):
+        return False
+    return loop_around(candidate.chain) is None
 
 
 def raises_behind(candidate: Candidate, loop: Loop) -> bool:

@@ -44,6 +44,10 @@ def test_assertions_on_numbers_that_are_not_finite() -> None:
             assert torch.isfinite(model(x)).all()
             dist.barrier()
 
+        def of_a_step(loss):
+            assert not loss.isnan(), loss  # SPG205
+            dist.all_reduce(loss)
+
         def of_the_sum(model, loader):
             model = DDP(model)
             for x in loader:

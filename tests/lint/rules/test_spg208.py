@@ -326,3 +326,32 @@ def test_a_writer_of_tensorboard_asks_nobody() -> None:
         """,
         "SPG208",
     )
+
+
+def test_runs_that_are_begun_where_there_is_none() -> None:
+    """``wandb.run`` is None before the first run; the module may be kept in a field."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class Logger:
+            def __init__(self, config):
+                try:
+                    import wandb
+                except ImportError:
+                    raise ImportError("wandb")
+                self.wandb = wandb
+                self.options = dict(config=config)
+                self.setup()
+
+            def setup(self):
+                if dist.get_rank() == 0:
+                    if self.wandb.run is None:
+                        self.wandb.init(**self.options)  # SPG208
+
+        def main(config):
+            Logger(config)
+            dist.barrier()
+        """,
+        "SPG208",
+    )

@@ -224,3 +224,37 @@ def test_handlers_that_only_note_or_end() -> None:
         """,
         "SPG308",
     )
+
+
+def test_trainers_that_are_made_of_arguments() -> None:
+    """``Trainer.from_argparse_args`` gives a trainer."""
+    assert agree(
+        """
+        import signal
+        from pytorch_lightning import Trainer
+
+        def main(opt, model, data):
+            trainer = Trainer.from_argparse_args(opt, max_epochs=3)
+
+            def save(*args):
+                if trainer.global_rank == 0:
+                    trainer.save_checkpoint("last.ckpt")  # SPG308
+
+            def tell(*args):
+                if trainer.global_rank == 0:
+                    print("still here")
+
+            signal.signal(signal.SIGUSR1, save)
+            signal.signal(signal.SIGUSR2, tell)
+            trainer.fit(model, data)
+
+        def at_the_end(opt, model, data):
+            trainer = Trainer.from_argparse_args(opt)
+            trainer.fit(model, data)
+            trainer.save_checkpoint("last.ckpt")
+            if trainer.is_global_zero:
+                trainer.save_checkpoint("again.ckpt")  # SPG101
+        """,
+        "SPG308",
+        "SPG101",
+    )

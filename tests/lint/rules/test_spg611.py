@@ -300,3 +300,34 @@ def test_other_threads() -> None:
         """,
         "SPG611",
     )
+
+
+def test_training_that_is_imported_by_name() -> None:
+    """A process whose function makes the group communicates, whatever module it then runs."""
+    assert agree(
+        """
+        import importlib
+        import multiprocessing as mp
+        import torch.distributed as dist
+
+        def join(rank, world):
+            if dist.is_available() and dist.is_initialized():
+                return dist.get_rank()
+            dist.init_process_group("gloo", rank=rank, world_size=world)
+            return dist.get_rank()
+
+        def main(rank, world, app):
+            join(rank, world)
+            importlib.import_module(f"app.{app}").main()
+
+        def convert(number, app):
+            importlib.import_module(f"app.{app}").main()
+
+        if __name__ == "__main__":
+            for rank in range(4):
+                mp.Process(target=main, args=(rank, 4, "a")).start()  # SPG611
+            for number in range(4):
+                mp.Process(target=convert, args=(number, "a")).start()
+        """,
+        "SPG611",
+    )
