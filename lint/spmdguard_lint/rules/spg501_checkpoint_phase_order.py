@@ -5,7 +5,8 @@
 Finds the last step of a checkpoint (the pointer to the latest one is moved, folders are renamed, old ones are
 removed, the mark of an unfinished one is taken away) that comes while an asynchronous save is still writing, or while
 other ranks are still at their parts; old files that one rank removes, and pointers that it moves, before the ranks have
-agreed that all of them have written the new ones, where their errors are kept for later; pointers that move although
+agreed that all of them have written the new ones, where their errors are kept for later, or caught and told to nobody
+(`except OSError: ok = False`, then a barrier); pointers that move although
 the thread that has written may have failed; and old checkpoints that are removed before the new one is written.
 
 ## Why is this bad
@@ -75,6 +76,7 @@ from ..traces.files import components, file_of, guarded_by_rank, writes
 from ..traces.nodes import Branch, Call, Event, Fallible, Node, Op
 from ..traces.sequence import Walk
 from ..traces.where import Where, calls_of
+from .support_caught import said_of_caught
 from .support_events import deferral, finding, reading
 from .support_idle import handles_of, says_idle
 from .support_phases import marked_early, marks, puts, removed_early
@@ -99,6 +101,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         if contents.ops and contents.events & {"write", "rename", "open"}:
             yield from _too_early(root)
             yield from _unheard(analysis, root)
+            yield from _told_nobody(root)
         if "deferred" in contents.regions and contents.events & {"remove", "rename", "write", "open"}:
             early = marked_early(root.accesses) if contents.by_rank else ()
             shards = _Shards({step.node for step, _ in early})
@@ -125,6 +128,22 @@ def _unheard(analysis: Analysis, root: Root) -> Iterable[Finding]:
                 (written.place, f"an error of `{written.text}` ends its thread alone"),
                 (marked.place, f"`{marked.text}` does not ask for it"),
             ],
+        )
+
+
+def _told_nobody(root: Root) -> Iterable[Finding]:
+    """Checkpoints that one rank takes for complete, although another may have caught an error and told nobody."""
+    for said in said_of_caught(root):
+        handler, written = said.written.handler, said.written.event
+        does = "removes the old one" if said.step.name == "remove" else "says that the checkpoint is there"
+        yield finding(
+            RULE,
+            said.step,
+            f"`{said.step.text}` {does} also where `{written.text}` has failed on another rank: "
+            f"`{handler.text}` goes on, and the barrier tells nobody",
+            "agree on whether all ranks have written (`all_reduce` with `MIN`), and only then go on",
+            steps=[(written.place, "the part of each rank"), (handler.place, "an error is known here alone")],
+            where=said.where,
         )
 
 

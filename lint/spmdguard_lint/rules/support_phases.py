@@ -94,6 +94,12 @@ def marks(node: Event) -> bool:
     return False
 
 
+def is_scratch(node: Event) -> bool:
+    """Whether what a step works on is no checkpoint that was finished, as its name says."""
+    values = [*([node.receiver] if node.receiver is not None else []), *node.args]
+    return any(map(_UNFINISHED.search, (text for value in values[:1] for text in _texts(components(value)))))
+
+
 def _destinations(access: Access) -> list[Value]:
     """The paths that are written to; of a saved object and its path both may be meant."""
     return access.values[1:2] if access.kind == "rename" else access.values
