@@ -28,7 +28,7 @@ from .expressions import evaluate, text_of
 from .following import inline_call
 from .forward_hooks import REGISTERING, note_registered, run_registered
 from .frame import Frame
-from .kept import default_of, result_or_default
+from .kept import default_of, present, result_or_default
 from .machine import MAX_DEPTH
 from .modes import set_mode
 from .parameters import field_factory, field_keywords
@@ -108,6 +108,7 @@ def call_method(
     spread: bool = False,
 ) -> Value:
     """``receiver.name(...)``."""
+    receiver = present(receiver)
     tag = receiver.tag
     if name in REGISTERING:
         note_registered(frame, name, args, kwargs, node)
@@ -318,7 +319,7 @@ def _call_wrapped(
         frame.out.append(Region(frame.place(node), "deferred", nodes, text))
         if result.tag == "generator":
             frame.machine.kept[result.key] = text
-        return result_or_default(result, nodes, text, frame.place(node))
+        return result_or_default(frame, result, nodes, default_of(text), frame.place(node))
     if kind.startswith("main-only:"):
         from .facts_values import main_predicate
 

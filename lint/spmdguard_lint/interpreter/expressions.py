@@ -37,6 +37,7 @@ from .contents import condition_of, is_container, items_now, structure, version,
 from .frame import Frame
 from .gradients import missing_gradient
 from .inflight import used
+from .kept import present
 from .local_shards import asks_if_empty, has_rows
 from .lookup import lookup_name
 from .narrowing import narrowed
@@ -107,7 +108,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
-    receiver = evaluate(frame, node.value)
+    receiver = present(evaluate(frame, node.value))
     value = attributes.read_attribute(frame, receiver, node.attr, node)
     return narrowed(frame, node, value) if frame.narrowed else value
 
@@ -115,7 +116,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     from .containers import read_item
 
-    receiver = evaluate(frame, node.value)
+    receiver = present(evaluate(frame, node.value))
     if isinstance(node.slice, ast.Slice):
         parts = (node.slice.lower, node.slice.upper, node.slice.step)
         lower, upper, step = (NONE if part is None else evaluate(frame, part) for part in parts)

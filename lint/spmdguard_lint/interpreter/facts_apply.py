@@ -42,6 +42,7 @@ from .facts_values import (
 )
 from .frame import Frame
 from .gathered import note_gathered
+from .kept import agree_on_failures
 from .limits import note_told
 from .metric_states import declare_state
 from .operands import describe, mark_aliases
@@ -109,6 +110,8 @@ def apply_fact(
         return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", name, place))
     if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
+        if fact.kind == "collective":
+            agree_on_failures(frame, fact.op, [*args, *kwargs.values()])
     if fact.event:
         frame.out.append(event)
     if fact.callee is not None or fact.event == "exit-handler":

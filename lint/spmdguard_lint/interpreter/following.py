@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..facts import lookup as facts
+from ..traces.contents import contents_of
 from ..traces.doubts import CUT, HIDDEN
 from ..traces.nodes import Call, Event, Fallible, Op
 from ..values.evaluate import rank_dependent
@@ -14,6 +15,7 @@ from . import parameters, statements
 from .assignment import set_some_attribute
 from .expressions import text_of
 from .frame import Frame
+from .kept import agree_on_failures
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
 from .memo import Remembered
 from .state import State
@@ -278,6 +280,8 @@ def _replay(frame: Frame, info: FunctionInfo, known: Remembered, values: list[Va
     frame.machine.hooks_asked += known.hooks is not None
     if known.nodes:
         frame.out.append(Call(frame.place(node), info.qualname, known.nodes, text_of(node)))
+        if frame.machine.failed and "sync_should_stop" in contents_of(known.nodes).ops:
+            agree_on_failures(frame, "sync_should_stop", [])
     live.heap.update(known.objects_for(values))
     for position, new in known.written:
         live.replace_everywhere(values[position], new)

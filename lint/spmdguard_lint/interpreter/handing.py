@@ -12,6 +12,7 @@ from .expressions import text_of
 from .facts_apply import GROUP
 from .facts_values import argument, main_predicate
 from .frame import Frame
+from .kept import result_or_default
 from .searches import search
 from .signals import install
 from .state import join
@@ -68,7 +69,7 @@ def call_through(
         frame.out.extend(nodes)
     else:
         frame.out.append(Region(frame.place(node), kind, nodes, text))
-    return result
+    return result_or_default(frame, result, nodes, NONE, frame.place(node)) if kind == "deferred" else result
 
 
 def _whole_run(frame: Frame, fact: Fact, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:

@@ -9,22 +9,96 @@ import ast
 from functools import lru_cache
 
 from ..traces.nodes import Fallible, Loop, Region, Tree, Try, Yielded, every_node
-from ..values.value import NONE, Place, Taint, Taints, Value, alternatives, choice, constant, symbol, union
+from ..values.value import (
+    NONE,
+    Place,
+    Taint,
+    Taints,
+    Value,
+    alternatives,
+    choice,
+    constant,
+    is_const,
+    retaint,
+    symbol,
+    union,
+)
+from .frame import Frame
 
 _REFERENCES = frozenset(
     {"obj", "extobj", "func", "class", "generator", "coroutine", "manager", "wrapped", "bound"}
 )
 
 
-def result_or_default(result: Value, nodes: Tree, text: str, place: Place) -> Value:
-    """What a function under ``@rank_local`` gives: its result, or the default where one of its files failed.
+_FAILED = "failed"
 
-    Objects are left as they are: what is asked of None ends this rank at once.
+
+def result_or_default(frame: Frame, result: Value, nodes: Tree, default: Value, place: Place) -> Value:
+    """What work whose errors are kept gives: its result, or the default where one of its files failed.
+
+    Objects of classes are left as they are: what is asked of None ends this rank at once.
     """
     why = _why(nodes)
-    if not why or any(one.tag in _REFERENCES for one in alternatives(result)):
+    references = [one for one in alternatives(result) if one.tag in _REFERENCES]
+    if not why or not all(map(_is_built_in, references)):
         return result
-    return choice(symbol(("failed", place), why), default_of(text), result)
+    failed = symbol((_FAILED, place), why)
+    frame.machine.failed[failed.key] = why
+    return choice(failed, default, result)
+
+
+def present(value: Value) -> Value:
+    """A value of which something is asked that None has not: it is there, or this rank ends."""
+    while (
+        value.tag == "ite"
+        and _is_failure(value.data[0])
+        and is_const(value.data[1])
+        and value.data[1].key == NONE.key
+    ):
+        value = value.data[2]
+    return value
+
+
+def agree_on_failures(frame: Frame, name: str, given: list[Value]) -> None:
+    """What has failed is known to all ranks once they have told one another: from here on they decide alike."""
+    failed = frame.machine.failed
+    if not failed or frame.state is None:
+        return
+    told = union(*failed.values())
+    if name != "sync_should_stop":
+        if not any(value.taint and all(t.kind == "exception" for t in value.taint) for value in given):
+            return
+        asked = union(*(value.taint for value in given))
+        told = told if any("deferred_error(" in t.text for t in asked) else asked & told
+    here: Frame | None = frame
+    while here is not None and told:
+        if here.state is not None:
+            _settle(here.state.variables, told)
+        here = here.caller
+    for object_id, fields in list(frame.state.heap.items()):
+        if any(not told.isdisjoint(value.taint) for value in fields.values()):
+            frame.state.heap[object_id] = dict(fields)
+            _settle(frame.state.heap[object_id], told)
+
+
+def _settle(named: dict[str, Value], told: Taints) -> None:
+    for name, value in named.items():
+        while value.tag == "ite" and _is_failure(value.data[0]) and value.data[0].taint <= told:
+            value = value.data[2]
+        if not told.isdisjoint(value.taint):
+            value = retaint(value, value.taint - told, None if value.trip is None else value.trip - told)
+        named[name] = value
+
+
+def _is_failure(condition: Value) -> bool:
+    label = condition.data[0] if condition.tag == "sym" else None
+    return isinstance(label, tuple) and label[:1] == (_FAILED,)
+
+
+def _is_built_in(value: Value) -> bool:
+    """Whether an object is a list, dict or set: such results are tested for being there, and replaced by empty ones."""
+    made = value.data[0] if value.tag == "obj" else None
+    return isinstance(made, tuple) and made[:1] in (("list",), ("dict",), ("set",))
 
 
 def default_of(text: str) -> Value:

@@ -41,6 +41,7 @@ from .iterating import (
     same_length,
     stops_early,
 )
+from .kept import present
 from .kinds import FORM, is_subclass, of_form, of_size, structural
 from .lazily import consumed, ends_by_test
 from .lengths import UNEVEN
@@ -195,7 +196,7 @@ def call_builtin(
             frame.out.append(Fallible(frame.place(node), text_of(node), False, own=True))
         return _convert(name, whole(frame, args[0]))
     if name == "len" and len(args) == 1:
-        return length_of(frame, args[0])
+        return length_of(frame, present(args[0]))
     if name in _SAME_LENGTH:
         result = same_length(frame, name, args, node)
         return (

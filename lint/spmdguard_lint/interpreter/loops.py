@@ -29,7 +29,7 @@ from .containers import element_of
 from .contents import as_chosen, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
-from .kept import ends_early
+from .kept import ends_early, present
 from .lengths import trip_taint
 from .limits import is_limited, is_quiet_behind
 from .numbered import Behind, generator_behind
@@ -59,7 +59,7 @@ class Rounds(NamedTuple):
 
 def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     """A for loop."""
-    iterated = iterator_of(frame, with_length(frame, evaluate(frame, node.iter)), node.iter)
+    iterated = iterator_of(frame, with_length(frame, present(evaluate(frame, node.iter))), node.iter)
     behind = generator_behind(frame, iterated, node.iter)
     if behind is not None:
         _for_over_generator(frame, node, behind)

@@ -112,6 +112,7 @@ class Machine:
         self.made_in: dict[Hashable, Place | None] = {}  # the call in which an object was made first
         self.begun: set[Place] = set()  # of operations that have been begun only
         # what collectives were given, by what they wrote
+        self.failed: dict[Hashable, Taints] = {}
         self.carried: dict[Hashable, frozenset[Hashable]] = {}
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
         self.appended: dict[Hashable, dict[tuple[Place, str], Added]] = {}  # to lists, by the list and where
