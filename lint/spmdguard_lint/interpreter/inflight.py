@@ -29,12 +29,8 @@ _HARMLESS = frozenset(
         "is_contiguous",
         "record_stream",
     }
-    | {"view", "reshape", "flatten", "narrow", "chunk", "split", "unbind", "unsqueeze", "squeeze", "detach"}
+    | {"narrow", "chunk", "split", "unbind", "tensor_split", "unfold", "diagonal"}
     | {
-        "transpose",
-        "permute",
-        "expand",
-        "view_as",
         "select",
         "requires_grad_",
         "new_zeros",
@@ -52,6 +48,24 @@ _HARMLESS = frozenset(
         "new_ones",
     }
     | {"is_floating_point", "result_type", "register_hook", "untyped_storage", "is_complex", "get_device"}
+)
+VIEWS = frozenset(  # of the whole of a tensor
+    {
+        "view",
+        "view_as",
+        "reshape",
+        "flatten",
+        "squeeze",
+        "unsqueeze",
+        "detach",
+        "transpose",
+        "permute",
+        "expand",
+        "as_strided",
+        "contiguous",
+        "view_as_complex",
+        "view_as_real",
+    }
 )
 _READING = frozenset({"float", "int", "bool", "print", "sum", "min", "max", "abs", "round", "str"})
 
@@ -104,7 +118,7 @@ def _filled_by(frame: Frame, value: Value) -> list[Place]:
         from .containers import fields_of
 
         values = list(fields_of(frame, value).values())
-    for one in (a for v in values for a in alternatives(v)):
+    for one in map(_viewed, (a for v in values for a in alternatives(v))):
         name = one.data[0] if one.tag == "sym" else None
         if not (isinstance(name, tuple) and len(name) > 1 and name[0] == "filled"):
             return []
@@ -113,9 +127,21 @@ def _filled_by(frame: Frame, value: Value) -> list[Place]:
     return found
 
 
+def _viewed(value: Value) -> Value:
+    """What a value is a view of, the whole of it."""
+    while value.tag == "expr" and value.data[1] and _name_of_call(value) in VIEWS:
+        value = value.data[1][0]
+    return value
+
+
+def _name_of_call(value: Value) -> str:
+    operator = str(value.data[0])
+    return operator.rpartition(".")[2].removeprefix("call:") if operator.startswith("call:") else ""
+
+
 def method_used(frame: Frame, receiver: Value, name: str, args: list[Value], node: ast.AST) -> None:
     """``x.fill_(v)`` writes x, ``x.sum()`` reads it; metadata and views do neither."""
-    if name in _HARMLESS:
+    if name in _HARMLESS or name in VIEWS:
         return
     if _hands_over(frame, args, node):
         return
@@ -128,7 +154,12 @@ def method_used(frame: Frame, receiver: Value, name: str, args: list[Value], nod
 def call_used(frame: Frame, name: str, args: list[Value], node: ast.AST) -> None:
     """A library function reads its arguments."""
     last = name.rpartition(".")[2]
-    if last in _HARMLESS or (name == last and last not in _READING) or _hands_over(frame, args, node):
+    if (
+        last in _HARMLESS
+        or last in VIEWS
+        or (name == last and last not in _READING)
+        or _hands_over(frame, args, node)
+    ):
         return
     for arg in args:
         used(frame, arg, node, written=False)

@@ -41,9 +41,9 @@ def exchange(mine, theirs, peer):
 `async_op` counts where it is written as `True`; a switch in a variable is left alone.
 That no rank ever waits is judged inside one function: a handle that is stored in an attribute or passed on is taken to
 be waited for elsewhere. A returned one is followed to the callers in the same file, by the function's name. Buffers
-are followed through calls, attributes and lists of outputs, but not through views (`flat[:8]`), and lists of buffers
-on which a loop begins operations by their name in the same block. A use counts as too early where every way that
-leads to it has the operation under way.
+are followed through calls, attributes and lists of outputs, views of the whole (`flat.view(2, 4)`) within a block,
+views of a part (`flat[:8]`) not at all, and lists of buffers on which a loop begins operations by their name in the
+same block. A use counts as too early where every way that leads to it has the operation under way.
 
 ## Fix safety
 No fix: where the wait belongs decides what overlaps with what.
@@ -66,6 +66,7 @@ from ..source.walking import children, walk
 from ..traces.nodes import Event, Op, every_node
 from ..values.value import NONE, Place, alternatives
 from .registry import rule
+from .support_buffers import base_of, first_use, is_read
 from .support_flight import WORLD, begun_in, follow
 from .support_futures import ASYNC_SAVE, left_at_the_end
 from .support_handles import dropped, handing_on, lost_in_rounds
@@ -82,7 +83,6 @@ HELP = "keep the handle and call `wait()` on it before the buffer is used and be
 _ALWAYS_ASYNC = frozenset({"isend", "irecv", "batch_isend_irecv", ASYNC_SAVE})
 _SENDS = frozenset({"isend"})
 _NO_BUFFER = frozenset({"barrier", "batch_isend_irecv", ASYNC_SAVE})
-_METADATA = frozenset({"shape", "dtype", "device", "size", "numel", "dim", "ndim", "stride", "is_cuda"})
 SYNC = "give it `async_op=True`, or drop the wait"
 Starts = dict[tuple[int, int, int, int], Op]
 
@@ -175,7 +175,7 @@ def _synchronised(tree: ast.AST) -> list[range]:
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "synchronize"
-            and _base(node.func.value) == "torch"
+            and base_of(node.func.value) == "torch"
             and not node.args
             for node in walk(cls)
         )
@@ -281,7 +281,7 @@ def _started(value: ast.expr, starts: Starts) -> Op | None:
 def _fate(name: str, rest: list[ast.stmt]) -> str:
     """Whether a name is bound anew in the same block before anything reads it."""
     for statement in rest:
-        if any(_is_read(node, name) for node in walk(statement)):
+        if any(is_read(node, name) for node in walk(statement)):
             return "read"
         if isinstance(statement, ast.Assign) and any(
             isinstance(node, ast.Name) and node.id == name
@@ -298,69 +298,11 @@ def _buffer_used(op: Op, start: ast.expr, handle: str, rest: list[ast.stmt]) -> 
     buffer = next(
         (a for a in [*start.args[:1], *(k.value for k in start.keywords if k.arg == "tensor")]), None
     )
-    if not isinstance(buffer, ast.Name) or op.name in _NO_BUFFER:
-        return
-    for statement in rest:
-        if any(_is_read(node, handle) for node in walk(statement)) or _ends(statement):
-            return
-        if _is_alias(statement, buffer.id):
-            continue
-        used = next(_uses(statement, buffer.id, reads=op.name not in _SENDS), None)
+    if isinstance(buffer, ast.Name) and op.name not in _NO_BUFFER:
+        used = first_use(buffer.id, handle, rest, reads=op.name not in _SENDS)
         if used is not None:
             word = "written" if op.name in _SENDS else "used"
-            message = f"`{buffer.id}` is {word} before `{op.text}` has been waited for"
-            yield _finding(op, used, message)
-            return
-        if any(
-            isinstance(n, ast.Name) and n.id == buffer.id and isinstance(n.ctx, ast.Store)
-            for n in walk(statement)
-        ):
-            return
-
-
-def _is_alias(statement: ast.stmt, name: str) -> bool:
-    """``y = x``: another name for the buffer, whose contents stay untouched."""
-    return (
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Name)
-        and statement.value.id == name
-    )
-
-
-def _ends(statement: ast.stmt) -> bool:
-    return isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue))
-
-
-def _uses(statement: ast.stmt, name: str, *, reads: bool) -> Iterator[ast.AST]:
-    """Where a statement changes the tensor in place, or reads its contents."""
-    harmless = {
-        node.value for node in walk(statement) if isinstance(node, ast.Attribute) and node.attr in _METADATA
-    }
-    for node in walk(statement):
-        if _writes(node, name) or (reads and _is_read(node, name) and node not in harmless):
-            yield node
-
-
-def _writes(node: ast.AST, name: str) -> bool:
-    """``x[...] = ...``, ``x += ...``, ``x.fill_(...)``."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.ctx, ast.Store) and _base(node) == name
-    if isinstance(node, ast.AugAssign):
-        return _base(node.target) == name
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        method = node.func.attr
-        return _base(node.func.value) == name and method.endswith("_") and not method.startswith("_")
-    return False
-
-
-def _base(node: ast.expr) -> str:
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_read(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+            yield _finding(op, used.node, f"`{used.name}` is {word} before `{op.text}` has been waited for")
 
 
 def _reads(scope: ast.AST) -> dict[str, int]:
