@@ -40,12 +40,24 @@ def trusted(frame: Frame, info: FunctionInfo, taint: Taints) -> Taints:
 
 def by_name(frame: Frame, info: FunctionInfo, node: ast.AST) -> Value | None:
     """What a function that was not followed tells of the rank by its name (``is_main_process``), if anything."""
-    fact = facts.unknown_attribute(info.name) if info.is_property else facts.unknown_method(info.name, 0)
+    if info.is_property:
+        fact = facts.unknown_attribute(info.name)
+    else:
+        fact = facts.unknown_method(info.name, _asked_for(info))
     if fact is None or fact.varying != "rank":
         return None
     from .facts_apply import result_of_fact
 
     return result_of_fact(frame, fact, text_of(node), None, [], {}, node)
+
+
+def _asked_for(info: FunctionInfo) -> int:
+    """How many arguments a function cannot do without, its receiver left out."""
+    arguments = info.header.args
+    positional = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    needed = positional + sum(default is None for default in arguments.kw_defaults)
+    bound = info.cls is not None and "staticmethod" not in info.decorator_names
+    return max(needed - bound, 0)
 
 
 def hide(frame: Frame, info: FunctionInfo, node: ast.AST) -> None:

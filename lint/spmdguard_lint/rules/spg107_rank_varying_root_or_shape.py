@@ -88,7 +88,7 @@ from .support_arms import pairs
 from .support_counts import disagreement
 from .support_dtypes import unequal_dtypes
 from .support_remainders import smaller_at_the_end
-from .support_roots import one_for_all_groups
+from .support_roots import numbered_alike, one_for_all_groups
 from .support_shapes import ALIKE, unequal
 from .support_trees import WORLDS, Path, Step, finding_at, members_of, passed, reaching, steps
 from .support_varying import varies
@@ -245,7 +245,7 @@ def _roots_outside(tree: Tree) -> Iterable[Finding]:
             leaders.update(_compared(node.condition))
         if not isinstance(node, Op) or node.root is None or node.group is None or group_key(node) is None:
             continue
-        if (node.group.key, node.root.key) in leaders:
+        if (node.group.key, node.root.key) in leaders and not numbered_alike(node):
             message = f"the root of `{node.text}` is a rank within the group, and a global rank is asked for"
             yield finding_at(RULE, node, message, GLOBAL, calls=step.calls)
         elif _is_outside(node.root, node.group, step.path):

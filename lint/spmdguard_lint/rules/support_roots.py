@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..facts import lookup as facts
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Loop, Op, Tree
@@ -11,6 +13,24 @@ from .support_trees import Path, chosen, everybody_in, steps
 
 _MESH = "torch.distributed.DeviceMesh"
 _SUBGROUPS = "torch.distributed.new_subgroups"
+_WORLD = re.compile(r"\bgroup=(?:\w+\.)*_*world_(?:pg|group|process_group)\b")
+_LISTS = frozenset({"list", "tuple", "sorted"})
+
+
+def numbered_alike(op: Op) -> bool:
+    """Whether a rank has one number in the world and in the group of an operation: that of the first ranks, or of all.
+
+    That of all ranks is known by its name where nothing else is.
+    """
+    if _WORLD.search(op.text):
+        return True
+    members = op.group.data[2] if op.group is not None and op.group.tag == "extobj" else None
+    while members is not None and members.tag == "expr" and members.data[0] in _LISTS and members.data[1]:
+        members = members.data[1][0]
+    if members is None or members.tag != "expr" or members.data[0] != "range":
+        return False
+    first, *others = members.data[1]
+    return not others or (len(others) == 1 and is_const(first) and first.data[0] == 0)
 
 
 def one_for_all_groups(root: Value, group: Value, path: Path, tree: Tree) -> bool:
