@@ -47,7 +47,9 @@ def test_groups_of_the_first_ranks() -> None:
     )
 
 
-def test_ranks_translated_by_a_function_of_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_translated_by_a_function_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``get_global_rank(group, rank)`` is not this rank's own number, be it that the project wraps it unseen."""
     monkeypatch.chdir(tmp_path)
     files = {

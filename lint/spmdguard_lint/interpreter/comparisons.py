@@ -7,6 +7,7 @@ from ..values.evaluate import UNKNOWN, Valuation
 from ..values.evaluate import evaluate as concrete
 from ..values.value import (
     FALSE,
+    NO_TAINT,
     NONE,
     TRUE,
     Taints,
@@ -16,6 +17,7 @@ from ..values.value import (
     constant,
     expression,
     is_const,
+    is_one_of,
     negate,
     operator_of,
     retaint,
@@ -26,6 +28,26 @@ from .restored import LOADS
 _BY_RANK = frozenset({"rank", "group-rank"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg", "len", "int", "float"})
+_RESHAPED = frozenset(
+    {
+        "reshape",
+        "view",
+        "to",
+        "clone",
+        "detach",
+        "contiguous",
+        "cat",
+        "stack",
+        "flatten",
+        "squeeze",
+        "unsqueeze",
+    }
+    | {"transpose", "permute", "expand", "float", "half", "bfloat16", "cuda", "cpu"}
+)
+_ASKING = frozenset(
+    {"get", "pop", "getattr", "getenv", "match", "fullmatch", "search", "find", "next", "which"}
+)
+_PERHAPS = (("param-none",), ("either",))
 NEVER_NONE = frozenset({"func", "class", "ext", "extobj", "module", "partial", "bound", "obj", "tuple"})
 
 
@@ -64,6 +86,13 @@ def _world_test(operator: str, left: Value, right: Value) -> Value | None:
     return None
 
 
+def is_there(value: Value) -> bool:
+    """Whether a value can only be something else than None, by its kind or by what has made it."""
+    made = operator_of(value)
+    name = made.rpartition(".")[2].removeprefix("call:") if made.startswith("call:") else ""
+    return value.tag in NEVER_NONE or is_number(value) or name in _RESHAPED
+
+
 def is_number(value: Value) -> bool:
     """Whether a value can only be a number: computed, or an index that a ``range`` or ``enumerate`` gave."""
     counted = value.tag == "sym" and isinstance(value.data[0], tuple) and value.data[0][:1] == ("index",)
@@ -99,13 +128,13 @@ def compare(operator: str, left: Value, right: Value) -> Value:
         if left.tag == "ite":
             return _none_test_of_choice(operator, left)
         unset = left.tag == "ext" and facts.may_be_none(left.data[0])
-        if (left.tag in NEVER_NONE and not unset) or (is_const(left) and left.data[0] is not None):
+        if (is_there(left) and not unset) or (is_const(left) and left.data[0] is not None):
             return FALSE if operator == "is" else TRUE
+        if is_one_of(left):
+            return retaint(expression(operator, (left, right)), NO_TAINT)
     launched = _launch_test(operator, left, right) or _world_test(operator, left, right)
     if launched is not None:
         return launched
-    if operator in ("is", "is not") and right.key == NONE.key and is_number(left):
-        return FALSE if operator == "is" else TRUE
     result = _of_choices(operator, left, right) or fold(expression(operator, (left, right)))
     if result.taint and _asks_for_structure(operator, left, right):
         computed = right.key == NONE.key and operator_of(left) != ""
@@ -153,7 +182,20 @@ def _none_test_of_choice(operator: str, value: Value) -> Value:
         return condition
     if first.key == FALSE.key and second.key == TRUE.key:
         return negate(condition)
-    return choice(condition, first, second)
+    found = choice(condition, first, second)
+    if any(_may_be_none(one) for one in (then, orelse)):
+        return found
+    # which of two things it is does not tell whether it is there
+    return retaint(found, union(first.taint, second.taint), found.trip)
+
+
+def _may_be_none(value: Value) -> bool:
+    """Whether a value is None, or made by what gives None where there is nothing to give."""
+    if value.tag == "ite":
+        return any(map(_may_be_none, value.data[1:]))
+    if value.tag == "sym":
+        return not is_one_of(value) and isinstance(value.data[0], tuple) and value.data[0][:1] in _PERHAPS
+    return value.key == NONE.key or operator_of(value).rpartition(".")[2].removeprefix("call:") in _ASKING
 
 
 def fold(value: Value) -> Value:

@@ -218,6 +218,8 @@ def operator_of(value: Value) -> str:
 
 _COMPUTED = "computed"
 _MADE = "made-by"
+_ONE_OF = "one of"
+_THINGS = frozenset({"func", "class", "ext", "extobj", "module", "partial", "bound", "obj", "tuple"})
 _LOGIC = frozenset({"and", "or", "not"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "neg"})
 _RANKS = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
@@ -336,9 +338,30 @@ def choice(condition: Value, then: Value, orelse: Value) -> Value:
         return Value("tuple", items, taint, trip, key, 1 + sum(item.size for item in items))
     if size > MAX_SIZE:
         # as of the choice itself, nothing is known of its length: its reasons are none to have another number of items
-        label = one_of_made(then, orelse, ("either", intern(key)))
+        word = _ONE_OF if _is_there(then) and _is_there(orelse) else "either"
+        label = one_of_made(then, orelse, (word, intern(key)))
         return symbol(label, taint, NO_TAINT if trip is None else trip)
     return Value("ite", (condition, then, orelse), taint, trip, key, size)
+
+
+def _is_there(value: Value) -> bool:
+    """Whether nothing tells that a value may be None on some ranks."""
+    if value.tag == "ite":
+        return _is_there(value.data[1]) and _is_there(value.data[2])
+    if value.tag in ("const", "sym"):
+        label = value.data[0]
+        perhaps = label is None or (isinstance(label, tuple) and label[:1] == ("param-none",))
+        return is_one_of(value) or not (value.taint or perhaps)
+    made = operator_of(value)
+    return value.tag in _THINGS or made in _ARITHMETIC or made == "/" or not value.taint
+
+
+def is_one_of(value: Value) -> bool:
+    """Whether a value is one of several, too large to be kept, none of which is None as far as is known."""
+    label = value.data[0] if value.tag == "sym" else None
+    if isinstance(label, tuple) and label[:1] == (_MADE,):
+        label = label[2]
+    return isinstance(label, tuple) and label[:1] == (_ONE_OF,)
 
 
 def _thin(value: Value) -> Value:
