@@ -1,7 +1,8 @@
 """One report for one defect: of two rules that speak of the same place, the one that says more wins.
 
 Terminology: a finding *overrules* another at the same site when both tell of ranks that part there, and its rule is
-the more specific. What the user did not select overrules nothing. Cost: linear in the findings.
+the more specific. One that stands at a condition and tells of an exit (its mark "exit") counts as standing there.
+What the user did not select overrules nothing. Cost: linear in the findings.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ def overruled(findings: Iterable[Finding]) -> frozenset[Finding]:
     best: dict[Site, Finding] = {}
     told = [finding for finding in findings if finding.code in _PLACE]
     for finding in told:
-        known = best.get(finding.site)
+        known = best.get(_about(finding))
         if known is None or _PLACE[finding.code] < _PLACE[known.code]:
-            best[finding.site] = finding
-    return frozenset(finding for finding in told if finding.code != best[finding.site].code)
+            best[_about(finding)] = finding
+    return frozenset(finding for finding in told if finding.code != best[_about(finding)].code)
+
+
+def _about(finding: Finding) -> Site:
+    return next((site for name, site in finding.marks if name == "exit"), finding.site)

@@ -46,7 +46,8 @@ def resume(path, state):
 A file that every rank surely sees alike (part of the installed package, written before the launch) is
 reported too: nothing in the code says so. Mark the assignment with `# spmdguard: uniform`, or the branch
 with `# spmdguard: ignore[SPG304] -- reason`. A resume counts where the file has the rank in its name, and the attribute
-that is restored stands in the condition (or the range) of a loop with collectives.
+that is restored stands in the condition (or the range) of a loop with collectives. Where a rank leaves early, the
+finding stands at the condition.
 
 ## Fix safety
 A branch that stands directly in a loop and ends in `break` or `return` gets an unsafe fix where the function trains
@@ -62,6 +63,7 @@ evaluation or a helper gets none. Other forms have no fix.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model import Finding
@@ -69,7 +71,7 @@ from ..source.unparsing import unparse
 from ..traces.nodes import Node
 from ..values.value import place_of
 from .registry import rule
-from .support import from_divergence
+from .support import from_divergence, moved
 from .support_claims import claimed, decided
 from .support_events import finding
 from .support_resume import resumed_alone
@@ -92,9 +94,15 @@ HELP = "let rank 0 look and broadcast what it saw, or all_reduce the answers"
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Branches and exits that the file system decides."""
     for divergence in claimed(analysis.divergences, RULE.code):
-        yield from_divergence(
-            RULE, divergence, decided(divergence, "the file system as each rank sees it"), HELP
-        )
+        told = decided(divergence, "the file system as each rank sees it")
+        found = from_divergence(RULE, divergence, told, HELP)
+        if (
+            divergence.shape == "exit"
+        ):  # the question is what is wrong: the exit is the same on all ranks that ask alike
+            exit_mark = ("exit", found.site)
+            found = moved(found, divergence.condition_place, f"`{divergence.text}` leaves")
+            found = replace(found, marks=(*found.marks, exit_mark))
+        yield found
     for resume in resumed_alone(analysis):
         place = place_of(resume.module.filename, resume.test)
         text = unparse(resume.test.test)

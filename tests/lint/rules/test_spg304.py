@@ -21,8 +21,8 @@ def test_looks_of_their_own() -> None:
                 dist.broadcast(x, src=0)  # SPG304
 
         def by_pathlib(folder, x):
-            if not (Path(folder) / "latest").is_file():
-                return  # SPG304
+            if not (Path(folder) / "latest").is_file():  # SPG304
+                return
             dist.all_reduce(x)
 
         def listed(folder, x):
