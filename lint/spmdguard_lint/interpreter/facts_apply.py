@@ -50,6 +50,7 @@ from .orders import order_at
 from .reduced import note_own, own_norm
 from .stacks import EXIT_STACK, on_exit_stack
 from .summed import note_summed
+from .told import sent_keys
 
 if TYPE_CHECKING:
     from ..facts.fact import Arg, Fact
@@ -250,7 +251,10 @@ def _write_buffers(
         value = argument(which, args, kwargs)
         if value is not None:
             told_by = _root_of(fact, args, kwargs)
+            sent = sent_keys(frame, value) if told_by is not None else None
             written = overwrite(frame, value, argument_node(which, node), NO_TAINT, node, told_by)
+            if sent is not None:
+                frame.machine.broadcast[frame.place(node)] = (sent, written.key)
             group = argument(fact.group, args, kwargs)
             if fact.kind == "collective" and (group is None or is_default_group(group)):
                 carry(frame, written, [*args, *kwargs.values()])

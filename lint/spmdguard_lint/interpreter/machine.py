@@ -114,6 +114,8 @@ class Machine:
         # what collectives were given, by what they wrote
         self.failed: dict[Hashable, Taints] = {}
         self.carried: dict[Hashable, frozenset[Hashable]] = {}
+        # the keys of what a broadcast was given and of what it wrote, by its place
+        self.broadcast: dict[Place, tuple[frozenset[Hashable], Hashable]] = {}
         self.sent: dict[int, tuple[Value, frozenset[Place]]] = {}  # buffers that they read, by identity
         self.appended: dict[Hashable, dict[tuple[Place, str], Added]] = {}  # to lists, by the list and where
         self.lazy: dict[int, FunctionInfo] = {}  # what generator expressions and ``map`` stand for, by node

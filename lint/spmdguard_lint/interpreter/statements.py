@@ -27,6 +27,7 @@ from .narrowing import know_from_here, knowing
 from .once import note_made_once
 from .partly import note_partly_bound, note_partly_set
 from .state import State, join
+from .told import note_told
 
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
@@ -106,6 +107,7 @@ def branch(
         note_partly_set(frame, node, condition, then_state, else_state)
     if then_state and else_state and isinstance(node, ast.If) and condition.taint:
         even_out(frame, node, before, then_state, else_state)
+        note_told(frame, node, (then_nodes, else_nodes), (then_state, else_state))
     if then_nodes or else_nodes or (condition.taint and _chooses_submodules(frame, node)):
         place = frame.place(node)
         judged = condition
