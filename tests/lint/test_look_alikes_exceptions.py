@@ -187,3 +187,67 @@ def test_pieces_as_many_as_asked_for() -> None:
         """,
         "SPG401",
     )
+
+
+def test_objects_that_are_asked_for_a_length() -> None:
+    """Each rank has a length or an attribute, or none has; what is read may be missing on one."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def by_length(loader):
+            try:
+                rounds = len(loader)
+            except Exception:
+                rounds = loader.num_batches
+            for _ in range(rounds):
+                dist.barrier()
+
+        def by_attribute(model):
+            try:
+                depth = model.config.depth
+            except Exception:
+                depth = 3
+            for _ in range(depth):
+                dist.barrier()
+
+        def by_key(settings):
+            try:
+                rounds = settings["rounds"]
+            except Exception:
+                rounds = 3
+            for _ in range(rounds):
+                dist.barrier()  # SPG401
+
+        def by_file(path):
+            try:
+                rounds = len(open(path).read())
+            except Exception:
+                rounds = 3
+            for _ in range(rounds):
+                dist.barrier()  # SPG401
+
+        def known_class_alone(parse, text):
+            try:
+                rounds = parse(text)
+            except KeyError:
+                rounds = 3
+            except Exception:
+                print("again")
+                raise
+            for _ in range(rounds):
+                dist.barrier()
+
+        def any_class(parse, text):
+            try:
+                rounds = parse(text)
+            except KeyError:
+                rounds = 3
+            except Exception:
+                rounds = 4
+            for _ in range(rounds):
+                dist.barrier()  # SPG401
+        """,
+        "SPG401",
+    )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ..source.walking import walk
 from ..traces.catching import is_caught
-from ..traces.nodes import Branch, Fallible, Handler, Tree, Try
+from ..traces.nodes import Branch, Fallible, Handler, Jump, Tree, Try
 from ..values.value import NO_TAINT, Taint, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch
@@ -48,7 +49,9 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     _returns_unless_raised(frame, num_returns, watch, place)
     handlers: list[Handler] = []
     why = frozenset({Taint("exception", place, "an exception in the try body", _certainty(node, body))})
-    condition = symbol(("raised", place), NO_TAINT if _asks_for_package(node) else why)
+    condition = symbol(
+        ("raised", place), NO_TAINT if _asks_for_package(node) or _asks_for_form(node, body) else why
+    )
     for clause in node.handlers:
         assert raised is not None
         names = handler_names(clause.type)
@@ -116,7 +119,9 @@ _ONE_RANK = frozenset(
 
 def _certainty(node: Any, body: Tree) -> str:
     """How likely one rank alone comes into a handler: an import that fails, fails on every rank alike."""
-    names = [name for clause in node.handlers for name in handler_names(clause.type) or ("Exception",)]
+    going_on = [clause for clause in node.handlers if not isinstance(clause.body[-1], ast.Raise)]
+    clauses = going_on or node.handlers  # what is raised again leaves nothing behind
+    names = [name for clause in clauses for name in handler_names(clause.type) or ("Exception",)]
     if any(name in _ONE_RANK for name in names) or _varies(body):
         return "likely"
     return "possible"
@@ -127,6 +132,28 @@ def _asks_for_package(node: Any) -> bool:
     names = [name for clause in node.handlers for name in handler_names(clause.type) or ("",)]
     imports = all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in node.body)
     return imports and all(name in ("ImportError", "ModuleNotFoundError") for name in names)
+
+
+_OF_FORM = frozenset({"len", "getattr", "hasattr", "isinstance", "issubclass", "type", "callable"})
+
+
+def _asks_for_form(node: Any, body: Tree) -> bool:
+    """Whether a try statement only asks for a length or an attribute: objects have one on every rank, or on none."""
+    if not all(isinstance(one, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) for one in node.body):
+        return False
+    parts = [part for one in node.body for part in walk(one)]
+    asks = [part for part in parts if isinstance(part, (ast.Call, ast.Attribute)) and _is_read(part)]
+    plain = all(
+        isinstance(part.func, ast.Name) and part.func.id in _OF_FORM
+        for part in parts
+        if isinstance(part, ast.Call)
+    )
+    others = any(isinstance(part, (ast.Subscript, ast.BinOp, ast.Await, ast.Yield)) for part in parts)
+    return bool(asks) and plain and not others and all(isinstance(one, Jump) for one in body)
+
+
+def _is_read(part: ast.Call | ast.Attribute) -> bool:
+    return isinstance(part, ast.Call) or isinstance(part.ctx, ast.Load)
 
 
 def _varies(body: Tree) -> bool:

@@ -33,7 +33,8 @@ def train(steps, x):
 
 ## Known limits
 Groups whose ranks follow from the loop's own variables are left alone, since each is another one; so are groups that
-are made under a condition in the loop, which may make each of them once.
+are made under a condition in the loop, which may make each of them once, and groups that a loop over `range` appends to
+a list after a barrier at most: several are wanted, to be used later.
 
 ## Fix safety
 No fix.
@@ -45,10 +46,13 @@ No fix.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..names.dotted import dotted_name
+from ..source.walking import walk
 from ..traces.files import parts_of
 from ..traces.nodes import Branch, Loop, Op, every_node
 from ..values.value import Place
@@ -59,6 +63,7 @@ from .support_trees import Path, Step, finding_at
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
+    from ..names.modules import Module
     from ..values.value import Value
 
 RULE = rule(code="SPG610", name="group-made-each-round", severity="warning", status="stable", page=__doc__)
@@ -68,6 +73,7 @@ _MAKING = frozenset({"new_group", "new_subgroups"})
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Groups that are made, used and kept in each round of a loop."""
+    modules = {root.module.filename: root.module for root in analysis.roots}
     for root in analysis.roots:
         if root.contents.ops.isdisjoint(_MAKING) or not root.contents.num_loops:
             continue
@@ -76,7 +82,9 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if isinstance(op, Op) and op.name in _MAKING:
                 loop = _loop_around(step.path)
                 if loop is not None and _same_each_round(op, loop) and _used_and_kept(op, loop):
-                    yield _finding(step, op, loop)
+                    module = modules.get(op.place.filename)
+                    if module is None or not _put_aside(module, op, loop):
+                        yield _finding(step, op, loop)
 
 
 def _finding(step: Step, op: Op, loop: Loop) -> Finding:
@@ -106,6 +114,44 @@ def _of_round(value: Value, loop: Place) -> bool:
             if inside and isinstance(item, Place) and loop.row <= item.row <= loop.end_row:
                 return True
     return False
+
+
+def _put_aside(module: Module, op: Op, loop: Loop) -> bool:
+    """Whether a loop over ``range`` appends each group to a list and only tries it out: several of them are wanted."""
+    inside = (node for node in every_node(loop.body) if isinstance(node, Op) and node.group is not None)
+    if any(
+        op.place in handles(one.group) and one.name != "barrier" for one in inside if one.group is not None
+    ):
+        return False
+    for node in walk(module.tree):
+        if isinstance(node, ast.For) and node.lineno == loop.place.row and _is_range(node.iter):
+            names = {
+                target.id
+                for one in walk(node)
+                if isinstance(one, ast.Assign) and one.lineno == op.place.row
+                for target in one.targets
+                if isinstance(target, ast.Name)
+            }
+            return any(_adds(one, names, op) for one in walk(node))
+    return False
+
+
+def _is_range(iterated: ast.expr) -> bool:
+    return isinstance(iterated, ast.Call) and dotted_name(iterated.func) == "range"
+
+
+def _adds(node: ast.AST, names: set[str], op: Op) -> bool:
+    """Whether a node is a call that adds a group to a list."""
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr != "append"
+    ):
+        return False
+    given = node.args[0] if node.args else None
+    if isinstance(given, ast.Name):
+        return given.id in names
+    return given is not None and (given.lineno, given.col_offset) == (op.place.row, op.place.column)
 
 
 def _used_and_kept(op: Op, loop: Loop) -> bool:

@@ -27,6 +27,17 @@ def test_groups_made_in_each_round() -> None:
             group = dist.new_group(ranks)  # SPG610
             dist.all_reduce(batch, group=group)
 
+        def hoarded(steps, x, groups):
+            for _ in range(steps):
+                pair = dist.new_group([0, 1])  # SPG610
+                groups.append(pair)
+                dist.all_reduce(x, group=pair)
+
+        def not_kept(steps):
+            for _ in range(steps):
+                pair = dist.new_group([0, 1])  # SPG610
+                dist.barrier(group=pair)
+
         def loop(batches):
             for batch in batches:
                 one_step(batch, [0, 1])
@@ -67,6 +78,15 @@ def test_groups_made_once() -> None:
                 if "pair" not in table:
                     table["pair"] = dist.new_group([0, 1])
                 dist.all_reduce(x, group=table["pair"])
+
+        def tried_out(count, ranks):
+            made = []
+            for _ in range(count):
+                group = dist.new_group(ranks)
+                dist.barrier(group=group)
+                if dist.get_rank() in ranks:
+                    made.append(group)
+            return made
 
         def several(count):
             return [dist.new_group([0, 1]) for _ in range(count)]
