@@ -4,11 +4,13 @@
 ## What it does
 Finds a collective, a barrier or the making of a group after the default process group was destroyed, and a collective
 on a group after that group was destroyed. Also the destruction of the default group by a function that
-`spmdguard.run` runs: its ranks tell one another afterwards who has failed, and destroy the group then.
+`spmdguard.run` runs: its ranks tell one another afterwards who has failed, and destroy the group then. So it does a
+`TCPStore` in the process of one rank, which ends without waiting for the others that still use it.
 
 ## Why is this bad
 The call raises on every rank that gets there ("default process group has not been initialized"), or, where
-only some ranks have destroyed the group, the others wait for them until the timeout.
+only some ranks have destroyed the group, the others wait for them until the timeout. With its host a store is gone: the
+next use of it ends with "connection reset by peer".
 
 ## Example
 ```python
@@ -31,8 +33,9 @@ def close():
 ## Known limits
 `destroy_process_group()` without a group ends every group. The end of one group alone (`destroy_process_group(group)`)
 is followed where the code shows the making of the group, or gets it as a parameter; an item of a list of groups is not.
-Where the code asks `is_initialized()` after the
-destruction, it is taken to know what it does.
+Where the code asks `is_initialized()` after the destruction, it is taken to know what it does. A store is seen in
+programs without a process group, where a variable holds it, and its host is known by `is_master`; keys are compared as
+far as they are written down or computed from the rank.
 
 ## Fix safety
 No fix.
@@ -53,6 +56,7 @@ from ..traces.sequence import Walk
 from ..traces.where import Where
 from ..values.value import Place, Value
 from .support_events import counts, finding, is_default_group, reading
+from .support_hosts import left_behind
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -68,6 +72,15 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             walk = _AfterDestroy()
             walk.run(root.tree, _State())
             yield from walk.found.values()
+    for left in left_behind(analysis):
+        last = left.last or left.made
+        yield finding(
+            RULE,
+            left.use,
+            f"`{left.use.text}` may come when the rank that hosts the store has ended: it does not wait for the others",
+            "let the others set a key when they are done, and let the host wait for all of these keys before it ends",
+            steps=[(left.made.place, "the store is made"), (last.place, "the host's last use of it")],
+        )
 
 
 class _State(NamedTuple):
