@@ -31,6 +31,7 @@ from .frame import Frame
 from .kept import default_of, present, result_or_default
 from .machine import MAX_DEPTH
 from .modes import set_mode
+from .notified import notified
 from .parameters import field_factory, field_keywords
 from .state import State, join
 
@@ -147,6 +148,7 @@ def call_method(
             return call_value(frame, function, args, kwargs, node, spread=spread)
     from .library import call_unknown_method
 
+    notified(frame, name, args, kwargs, node)
     return call_unknown_method(frame, receiver, name, args, kwargs, node)
 
 
@@ -224,6 +226,7 @@ def call_value(
         return _call_library_instance(frame, function, args, kwargs, node)
     from .library import call_unknown
 
+    notified(frame, getattr(getattr(node, "func", None), "id", ""), args, kwargs, node)
     return call_unknown(frame, function, args, kwargs, node)
 
 
