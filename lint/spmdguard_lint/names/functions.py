@@ -139,13 +139,14 @@ class FunctionInfo:
 
     @cached_property
     def is_declaration(self) -> bool:
-        """A method without a body of its own: ``...`` alone, or an abstract or protocol's one that does nothing."""
+        """A method without a body of its own: ``...`` or ``raise NotImplementedError`` alone, or an abstract one's."""
         if self.cls is None or self.is_aside or not all(map(does_nothing, self.body)):
             return False
         if self._decorated("abstractmethod") or "Protocol" in self.cls.base_names:
             return True
         return any(
-            isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and s.value.value is ...
+            isinstance(s, ast.Raise)
+            or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and s.value.value is ...)
             for s in self.body
         )
 

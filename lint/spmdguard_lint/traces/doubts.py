@@ -41,11 +41,7 @@ def doubtful(candidate: Candidate, node: Branch, shape: str, jump: Jump | None, 
     if differ_by_items(candidate, node, quiet):
         return True
     if shape == "exit":
-        if (
-            jump is not None
-            and jump.kind == "raise"
-            and (gives_up(candidate, jump) or checks(candidate, jump))
-        ):
+        if jump is not None and jump.kind == "raise" and _fails_for_all(candidate, node, jump):
             return True
         if jump is not None and jump.kind in ("return", "break") and came_in_time(candidate):
             return True
@@ -201,9 +197,23 @@ def gives_up(candidate: Candidate, jump: Jump) -> bool:
     return around is not None and polls(around[0])
 
 
+def _fails_for_all(candidate: Candidate, node: Branch, jump: Jump) -> bool:
+    """Whether a raise is one that mostly ends all ranks alike, or none."""
+    return gives_up(candidate, jump) or checks(candidate, jump) or of_no_member(node.condition)
+
+
+def of_no_member(condition: Value) -> bool:
+    """Whether a condition asks if this rank is no member of a group: each rank is mostly asked for one of its own."""
+    if condition.tag != "expr" or condition.data[0] not in ("==", "<"):
+        return False
+    first, second = condition.data[1]
+    number = second.data[0] if second.tag == "const" else None
+    return first.tag == "group_rank" and number == (-1 if condition.data[0] == "==" else 0)
+
+
 def checks(candidate: Candidate, jump: Jump) -> bool:
     """Whether a jump is an assertion in no loop, and on no loss: a program that checks its own result at the end."""
-    if jump.exception != "AssertionError" or _OF_A_STEP.search(jump.text):
+    if not jump.text.startswith("assert ") or _OF_A_STEP.search(jump.text):
         return False
     return loop_around(candidate.chain) is None
 

@@ -272,8 +272,16 @@ def _of_words(path: tuple[Node, ...]) -> bool:
     test = path[-1] if path and all(isinstance(step, Branch) for step in path) else None
     if not isinstance(test, Branch) or test.form != "if":
         return False
-    parts = (part for part in parts_of(test.condition) if part.tag == "expr" and part.data[0] in _EQUAL)
-    return any(_is_word(operand) for part in parts for operand in part.data[1])
+    return any(_is_word(operand) for part in _compared(test.condition) for operand in part.data[1])
+
+
+def _compared(condition: Value) -> Iterator[Value]:
+    """The comparisons for equality of which a condition is made."""
+    if condition.tag == "expr" and condition.data[0] in _EQUAL:
+        yield condition
+    elif condition.tag == "expr" and condition.data[0] in ("not", "and", "or"):
+        for part in condition.data[1]:
+            yield from _compared(part)
 
 
 def _is_word(value: Value) -> bool:
