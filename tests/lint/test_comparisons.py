@@ -73,3 +73,30 @@ def main():
 """
     findings = lint([], Config(), stdin=StandardInput(source.encode())).findings
     assert ("SPG101", 11) in {(finding.code, finding.site.start.row) for finding in findings}
+
+
+def test_what_a_loop_has_left_stays_this_ranks_own_behind_a_branch_on_the_rank() -> None:
+    """One rank asks for more; the answers of the others are still their own, and differ."""
+    source = """
+import torch.distributed as dist
+
+def main(x):
+    rank = dist.get_rank()
+    for k in range(2):
+        if k == rank:
+            hit = True
+            break
+    else:
+        hit = False
+    if rank == 1:
+        hit = hit and True
+        dist.all_reduce(x)
+    else:
+        dist.all_reduce(x)
+    if not hit:
+        raise ValueError("gone")
+    dist.all_reduce(x)
+"""
+    config = Config(min_certainty="possible")
+    findings = lint([], config, stdin=StandardInput(source.encode())).findings
+    assert ("SPG205", 18) in {(finding.code, finding.site.start.row) for finding in findings}

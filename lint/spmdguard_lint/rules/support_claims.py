@@ -7,17 +7,19 @@ same condition are other objects and may have other owners.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import product
 from typing import TYPE_CHECKING
 
 from ..traces.handlers import handles_memory
+from ..traces.matching import shared_conditions
 from ..traces.nodes import Branch, Jump, Node, Op, Region, Try, every_node
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, truth
 from .support_trees import WORLDS, waits
 
 if TYPE_CHECKING:
     from ..traces.divergence import Divergence
-    from ..values.value import Place
+    from ..values.value import Place, Value
 
 RANK_KINDS = ("rank", "group-rank")
 _BY_KIND = {
@@ -88,11 +90,25 @@ def members_part(divergence: Divergence) -> bool | None:
     condition = divergence.condition
     if group is None or condition is None or group.tag != "extobj" or group.data[2] is None:
         return None
+    known = [_members_part(divergence, condition, group, truths) for truths in _settled(condition)]
+    return None if None in known else any(known)
+
+
+def _settled(condition: Value) -> Iterator[dict[Hashable, bool]]:
+    """Each truth of the parts of a condition that are the same on every rank."""
+    shared = shared_conditions(condition)
+    for truths in product((True, False), repeat=len(shared)):
+        yield dict(zip(shared, truths, strict=True))
+
+
+def _members_part(
+    divergence: Divergence, condition: Value, group: Value, truths: dict[Hashable, bool]
+) -> bool | None:
     parted = False
     for world, local in WORLDS:
         verdicts: set[object] = set()
         for rank in range(world):
-            at = Valuation(rank, world, local)
+            at = Valuation(rank, world, local, truths)
             members = evaluate(group.data[2], at)
             if not isinstance(members, (tuple, list, range, set, frozenset)):
                 return None

@@ -41,7 +41,7 @@ def matched(
     if not by_rank and not atoms:
         return False
     worlds = [*worlds_for(condition), *quiet.more_worlds]
-    shared = _shared_conditions(condition) if by_rank else []
+    shared = shared_conditions(condition) if by_rank else []
     question = Question(worlds, atoms, shared, by_rank, any_item=any_item)
     answers = [question]
     if by_rank and not _raises(candidate, quiet):
@@ -109,7 +109,7 @@ def _same_for_all(nodes: Tree, k: Continuation, quiet: Reader, asked: Question) 
 _LOGIC = ("and", "or", "not")
 
 
-def _shared_conditions(condition: Value, limit: int = 3) -> list[Hashable]:
+def shared_conditions(condition: Value, limit: int = 3) -> list[Hashable]:
     """Conditions that hold on all ranks or on none and have a say in one that the ranks decide.
 
     They choose between ranks (``local_rank if local else rank``), or stand beside the rank's test
@@ -220,6 +220,8 @@ def _atoms(condition: Value, limit: int = 3) -> list[Hashable]:
             continue
         if value.tag == "expr" and value.data[0] in ("not", "and", "or"):
             stack.extend(value.data[1])
+        elif value.tag == "ite" and rank_dependent(value):
+            stack.extend(value.data)
         elif not rank_dependent(value) and value.key not in found:
             found.append(value.key)
     return found[:limit]

@@ -301,3 +301,36 @@ def test_groups_that_all_make() -> None:
         """,
         "SPG106",
     )
+
+
+def test_members_disagree_whatever_else_the_condition_asks() -> None:
+    """Where the rest of a condition says nothing, its part about the rank decides among the members."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def evens():
+            return dist.new_group([r for r in range(dist.get_world_size()) if r % 2 == 0])
+
+        def either(count):
+            group = evens()
+            if dist.get_rank() != 0 or count > 1:
+                dist.barrier(group=group)  # SPG106
+
+        def both(enabled):
+            group = evens()
+            if enabled and dist.get_rank() == 0:
+                dist.barrier(group=group)  # SPG106
+
+        def members_or_all(everybody):
+            group = dist.new_group([0, 1])
+            if dist.get_rank() < 2 or everybody:
+                dist.barrier(group=group)
+
+        def members_if_enabled(enabled):
+            group = evens()
+            if enabled and dist.get_rank() % 2 == 0:
+                dist.barrier(group=group)
+        """,
+        "SPG106",
+    )
