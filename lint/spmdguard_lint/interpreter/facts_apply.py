@@ -47,6 +47,7 @@ from .limits import note_told
 from .metric_states import declare_state
 from .operands import describe, mark_aliases
 from .orders import order_at
+from .own_groups import group_of, note_group
 from .reduced import note_own, own_norm
 from .stacks import EXIT_STACK, on_exit_stack
 from .summed import note_summed
@@ -136,6 +137,7 @@ def apply_fact(
         return symbol(("never", place))
     result = result_of_fact(frame, fact, name, receiver, args, kwargs, node)
     note_gathered(frame, fact, args, result)
+    note_group(frame, fact, receiver, args, kwargs, result)
     if fact.op is not None and (fact.buffers or fact.outputs):
         note_told(frame, args, kwargs, place, fact.op)
         note_summed(frame, fact.op, args, kwargs, place, text)
@@ -219,7 +221,7 @@ def _emit_op(
     node: ast.AST,
     text: str,
 ) -> None:
-    group = argument(fact.group, args, kwargs)
+    group = group_of(frame, fact, receiver, args, kwargs)
     op = Op(
         frame.place(node),
         fact.op or name,

@@ -123,6 +123,7 @@ class Machine:
         self.records: dict[str, ClassInfo] = {}  # the classes of plain records, by name
         self.repeated: dict[Hashable, Repeated] = {}
         self.gathered: dict[Hashable, Hashable] = {}  # how long one rank's share is, by what was gathered
+        self.own_groups: dict[Hashable, Value] = {}  # of wrapped modules and what they compute, by key
         self.told: set[object] = set()
         self.contents_only: set[Place] = set()  # of reasons that say nothing about sizes
         self.listings: set[Place] = set()  # where folders are listed
