@@ -74,7 +74,7 @@ def test_modules_of_some_ranks() -> None:
 
 
 def test_models_from_elsewhere() -> None:
-    """Where the file wraps with a group, that of a model from elsewhere is not known; else it is the one of all ranks."""
+    """Where the file wraps with a group, nobody knows that of another model; else it is the one of all."""
     source = """
         import torch
         import torch.distributed as dist
