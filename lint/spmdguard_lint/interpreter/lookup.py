@@ -169,6 +169,8 @@ def _rebound_global(frame: Frame, module: Module, name: str, first: Value) -> Va
     from .expressions import evaluate
     from .signals import installed_in
 
+    if _is_counter(module, name, first):
+        return first
     label = ("global", module.filename, name)
     values: list[Value] = []
     taint = first.taint
@@ -192,6 +194,22 @@ def _rebound_global(frame: Frame, module: Module, name: str, first: Value) -> Va
     if first.tag == "const" and len(others) == 1 and others[0].tag in RANKS:
         return choice(symbol((SET_LATER, *label)), others[0], first)
     return symbol(label, taint)
+
+
+def _is_counter(module: Module, name: str, first: Value) -> bool:
+    """Whether a variable counts what is under way: it begins at a number, goes up by one and comes down by one.
+
+    A function that is read on its own is called where nothing is under way.
+    """
+    steps = [assignment.node for assignment in module.global_assignments[name]]
+    if first.tag != "const" or type(first.data[0]) is not int:
+        return False
+    by_one = all(
+        isinstance(step, ast.AugAssign) and isinstance(step.value, ast.Constant) and step.value.value == 1
+        for step in steps
+    )
+    ways = {type(step.op) for step in steps if isinstance(step, ast.AugAssign)}
+    return by_one and ways == {ast.Add, ast.Sub}
 
 
 def raised_class(frame: Frame, name: str) -> Value:
