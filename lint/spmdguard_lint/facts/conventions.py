@@ -221,7 +221,16 @@ UNKNOWN_METHODS: dict[str, tuple[int, int, Fact]] = {
     "barrier": (0, 2, agreed("barrier", event="barrier", certainty="likely")),
     "save_pretrained": (1, _ANY, _WRITTEN),
     **dict.fromkeys(
-        ("save_to_disk", "to_parquet", "to_csv", "to_pickle", "to_feather", "write_parquet", "write_csv"),
+        (
+            "save_to_disk",
+            "to_parquet",
+            "to_csv",
+            "to_pickle",
+            "to_feather",
+            "write_parquet",
+            "write_csv",
+            "savefig",
+        ),
         (1, _ANY, _WRITTEN),
     ),
     "unlink": (0, 1, Fact(raises_local=True, event="remove", certainty="likely")),

@@ -22,6 +22,7 @@ _TRACKER_START = local("tracker-start")
 _TRACKER_LOG = local("tracker-log")
 _TRACKER_END = local("tracker-end")
 PATH = "pathlib.Path"
+PICTURE = "PIL.Image.Image"
 FILE = "io.TextIOWrapper"
 _PATH_RESULT = Fact(returns=PATH)
 _SAME_PATH = Fact(result="receiver", returns=PATH)
@@ -98,8 +99,12 @@ FUNCTIONS: dict[str, Fact] = {
     "csv.writer": PURE,
     "joblib.dump": _WRITE,
     "joblib.load": _READ,
+    "onnx.save": _WRITE,
+    "onnx.save_model": _WRITE,
+    "onnx.load": _READ,
     "numpy.save": _WRITE,
     "numpy.savez": _WRITE,
+    "numpy.savez_compressed": _WRITE,
     "numpy.savetxt": _WRITE,
     "numpy.load": _READ,
     "numpy.loadtxt": _READ,
@@ -111,7 +116,11 @@ FUNCTIONS: dict[str, Fact] = {
     "polars.read_csv": _READ,
     "polars.read_parquet": _READ,
     "polars.scan_parquet": _READ,
+    "pyarrow.parquet.write_table": _WRITE,
+    "pyarrow.parquet.read_table": _READ,
     "PIL.Image.open": _READ,
+    "PIL.Image.fromarray": Fact(returns=PICTURE),
+    "PIL.Image.new": Fact(returns=PICTURE),
     "imageio.imwrite": _WRITE,
     "imageio.mimsave": _WRITE,
     "cv2.imwrite": _WRITE,
@@ -222,6 +231,7 @@ TYPES: dict[str, TypeFacts] = {
         },
         attributes={"parent": _PATH_RESULT, "name": PURE, "stem": PURE, "suffix": PURE},
     ),
+    PICTURE: TypeFacts(methods={"save": _WRITE}),
     "wandb.Run": TypeFacts(methods={"finish": _TRACKER_END, "end": _TRACKER_END}, other=_TRACKER_LOG),
     "mlflow.ActiveRun": TypeFacts(attributes={"info": PURE}),
     "mlflow.MlflowClient": TypeFacts(

@@ -79,7 +79,8 @@ from ..traces.where import Where, calls_of
 from .support_caught import said_of_caught
 from .support_events import deferral, finding, reading
 from .support_idle import handles_of, says_idle
-from .support_phases import marked_early, marks, puts, removed_early
+from .support_phases import SHARDED, marked_early, marks, puts, removed_early
+from .support_pointers import pointed_early
 from .support_threads import unheard_writes
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
     """Report final steps of a checkpoint that do not wait for its save."""
     for root in reading(analysis):
         contents = root.contents
-        if contents.ops and contents.events & {"write", "rename", "open"}:
+        if contents.ops and contents.events & {"write", "rename", "open", SHARDED}:
             yield from _too_early(root)
             yield from _unheard(analysis, root)
             yield from _told_nobody(root)
@@ -162,6 +163,15 @@ def _too_early(root: Root) -> Iterable[Finding]:
                 diverging=(step.node.text,),
                 others=(f"{part.node.text}  # may still be writing",),
             )
+    for step, put in pointed_early(root):
+        yield finding(
+            RULE,
+            step.node,
+            f"`{step.node.text}` names the checkpoint before `{put.node.text}` has put it there",
+            "put the checkpoint in its place first, and move the pointer then",
+            steps=[(put.node.place, "a job that is stopped in between finds a pointer to nothing")],
+            where=step.where,
+        )
     if "remove" in root.contents.events:
         for step, write in removed_early(root):
             yield finding(

@@ -14,14 +14,26 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..source.unparsing import unparse
 from ..source.walking import walk
-from ..traces.files import RANKS, Access, Components, chain, components, in_open_file, inside, writes
-from ..traces.nodes import Call, Event
+from ..traces.files import (
+    KINDS,
+    RANKS,
+    Access,
+    Components,
+    accesses,
+    chain,
+    components,
+    in_open_file,
+    inside,
+    writes,
+)
+from ..traces.nodes import Branch, Call, Event, Jump, Loop
 from ..values.value import Place, Value, alternatives, is_at, parts_of
 
 if TYPE_CHECKING:
     from ..analysis import Root
 
 SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
+SHARDED = "checkpoint-save"
 _BY_RANK = frozenset({"rank", "local_rank", "node_rank", "group_rank"})
 _MARKERS = re.compile(
     r"latest|newest|tracker|last_?(?:ckpt|checkpoint|step|iter)"
@@ -87,7 +99,8 @@ def marks(node: Event) -> bool:
         return False
     named = [*node.args, *node.keywords.values()]
     values = [node.receiver, *named] if node.receiver is not None else named
-    for value in values[1:2] if node.name == "rename" else values[:1]:
+    second = node.name == "rename" or node.call in ("os.symlink", "os.link")
+    for value in values[1:2] if second else values[:1]:
         name = [text for text in _texts(components(value)[-1:]) if text]
         if any(map(_MARKERS.search, name)) and not any(map(_UNFINISHED.search, name)):
             return True
@@ -113,16 +126,22 @@ def _texts(parts: object) -> Iterator[str]:
             yield from _texts(part)
 
 
+def with_shards(root: Root) -> list[Access]:
+    """The accesses of a root, with those that save a checkpoint together."""
+    sharded = SHARDED in root.contents.events
+    return accesses(root.tree, KINDS | {SHARDED}) if sharded else root.accesses
+
+
 def removed_early(root: Root) -> Iterator[Early]:
     """Old checkpoints that are removed before the new one is written, in one function or what it calls for that."""
-    found = root.accesses
-    writers = [a for a in found if a.kind == "write" and _saves(a)]
+    found = with_shards(root)
+    writers = [a for a in found if a.kind == SHARDED or (a.kind == "write" and _saves(a))]
     for step in found if writers else ():
         if step.kind != "remove":
             continue
         after = [w for w in writers if w.index > step.index and _goes_on_to(step, w)]
         before = [w for w in writers if w.index < step.index and _goes_on_to(step, w)]
-        if after and not before and not _moved_later(after[0], found) and _makes_room(step, after[0], root):
+        if after and not before and _makes_room(step, after[0], _moved_to(after[0], found), root):
             yield Early(step, after[0])
 
 
@@ -138,38 +157,81 @@ def _goes_on_to(step: Access, writer: Access) -> bool:
     return around <= inner and calls <= 1 and bool(step.ranks & writer.ranks)
 
 
-def _moved_later(writer: Access, found: list[Access]) -> bool:
-    """Whether what is written is moved to its place afterwards: it was a scratch file."""
-    moved = [a for a in found if a.kind == "rename" and a.index > writer.index and a.values]
-    sources = [components(one) for a in moved for one in alternatives(a.values[0])]
-    return any(inside(one, path) or inside(path, one) for one in sources for path in writer.paths if one)
+def _moved_to(writer: Access, found: list[Access]) -> list[Components]:
+    """Where what is written is moved afterwards: it was a scratch file or folder."""
+    places: list[Components] = []
+    for move in found:
+        if move.kind == "rename" and move.index > writer.index and move.values:
+            sources = [components(one) for one in alternatives(move.values[0])]
+            if any(inside(one, path) or inside(path, one) for one in sources for path in writer.paths if one):
+                places += move.paths[1:2]
+    return places
 
 
-def _makes_room(step: Access, writer: Access, root: Root) -> bool:
+def _makes_room(step: Access, writer: Access, moved: list[Components], root: Root) -> bool:
     """Whether a removal takes all that was there of what is written then."""
     target = step.paths[0] if step.paths else ()
     if any(map(_UNFINISHED.search, _texts(target))):
         return False
     whole = "rmtree" in step.node.call
-    if target and any(inside(target, path) if whole else path == target for path in writer.paths):
+    if (
+        target
+        and not moved
+        and any(inside(target, path) if whole else path == target for path in writer.paths)
+    ):
         return True
     functions = _functions(root, step.node.place, writer.node.place)
-    if any(map(_keeps_some, functions)):
+    placed = moved or writer.paths
+    if any(map(_keeps_some, functions)) or _keeps_another(step, placed, root):
         return False
     folders = [folder for listing in _listings(step, root) for folder in listing]
-    if any(inside(folder, path) for folder in folders for path in writer.paths):
+    if any(inside(folder, path) for folder in folders for path in placed):
         return True
-    return any(_replaced_by_name(function, step, writer) for function in functions)
+    return not moved and any(_replaced_by_name(function, step, writer) for function in functions)
+
+
+def _keeps_another(step: Access, placed: list[Components], root: Root) -> bool:
+    """Whether a removal spares a file by a name that is not the new one's, or takes unfinished ones alone."""
+    parts = [part for test in _tests(step) for part in parts_of(test)]
+    listed = [value for access in _listing(step, root) for value in access.values]
+    texts = [part.data[0] for part in (*parts, *listed) if part.tag == "const"]
+    if any(_UNFINISHED.search(text) or _UNDER_WAY.search(text) for text in texts if isinstance(text, str)):
+        return True
+    names = {path[-1] for path in placed if path}
+    for part in parts:
+        if part.tag == "expr" and part.data[0] in ("==", "!=", "in", "not in"):
+            spared = {components(operand)[-1] for operand in part.data[1] if not operand.taint}
+            if spared and spared.isdisjoint(names):
+                return True
+    return False
+
+
+def _tests(step: Access) -> Iterator[Value]:
+    """The conditions under which a file is removed of those that a loop finds, or left by ``continue``."""
+    around = list(chain(step.where))
+    loop = next((w.node for w in around if isinstance(w.node, Loop)), None)
+    for w in around:
+        if w.node is loop or loop is None:
+            break
+        if isinstance(w.node, Branch):
+            yield w.node.condition
+    for inner in loop.body if loop is not None else ():
+        if isinstance(inner, Branch) and any(isinstance(n, Jump) for arm in inner.subtrees() for n in arm):
+            yield inner.condition
+
+
+def _listing(step: Access, root: Root) -> Iterator[Access]:
+    """The calls that have found the removed file."""
+    places = {taint.place for value in step.values[:1] for taint in value.taint if taint.kind == "filesystem"}
+    yield from (a for a in root.accesses if a.kind == "list" and a.node.place in places)
 
 
 def _listings(step: Access, root: Root) -> Iterator[list[Components]]:
     """The folders in which the removed file was found."""
-    places = {taint.place for value in step.values[:1] for taint in value.taint if taint.kind == "filesystem"}
-    for access in root.accesses:
-        if access.kind == "list" and access.node.place in places:
-            paths = [path for path in access.paths if path]
-            by_pattern = access.node.call.startswith("glob.")
-            yield [path[:-1] if by_pattern else path for path in paths if len(path) > by_pattern]
+    for access in _listing(step, root):
+        paths = [path for path in access.paths if path]
+        by_pattern = access.node.call.startswith("glob.")
+        yield [path[:-1] if by_pattern else path for path in paths if len(path) > by_pattern]
 
 
 def _functions(root: Root, *places: Place) -> list[ast.AST]:

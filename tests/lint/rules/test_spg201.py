@@ -221,3 +221,45 @@ def test_a_save_of_all_ranks_that_fails_fails_for_all() -> None:
         """,
         "SPG201",
     )
+
+
+def test_exports_and_pictures() -> None:
+    """What one rank exports, plots or writes for others to read, between collectives."""
+    assert agree(
+        """
+        import matplotlib.pyplot as plt
+        import onnx
+        import pyarrow.parquet as pq
+        import torch
+        import torch.distributed as dist
+        from PIL import Image
+        from spmdguard import has_deferred_error, is_main_process, sync_should_stop, try_or_defer
+
+        def export(model):
+            program = torch.export.export(model.eval(), (torch.randn(1, 4),))
+            torch.export.save(program, "model.pt2")  # SPG201
+
+        def main(model, grad):
+            dist.all_reduce(grad)
+            if is_main_process():
+                export(model)
+            dist.barrier()
+            if is_main_process():
+                onnx.save(model, "model.onnx")  # SPG201
+            dist.barrier()
+            figure = plt.figure()
+            figure.savefig("loss.png")  # SPG201
+            dist.barrier()
+            Image.fromarray(grad.numpy()).save("gradient.png")  # SPG201
+            dist.barrier()
+            pq.write_table(grad, "gradient.parquet")  # SPG201
+            dist.barrier()
+            if is_main_process():
+                try_or_defer(export, model)
+            if sync_should_stop(has_deferred_error()):
+                return
+            dist.destroy_process_group()
+            export(model)
+        """,
+        "SPG201",
+    )
