@@ -131,3 +131,34 @@ def test_settings_that_are_set_by_name() -> None:
         """,
         "SPG101",
     )
+
+
+def test_devices_that_are_shown() -> None:
+    """Ranks differ in the number of a device alone: that its text holds a word, they see alike."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def by_word(x):
+            device = torch.device("cuda", dist.get_rank())
+            if "cuda" in str(device):
+                dist.all_reduce(x)
+
+        def by_number(x):
+            device = torch.device("cuda", dist.get_rank())
+            if "1" in str(device):
+                dist.all_reduce(x)  # SPG101
+
+        def by_name(x):
+            name = "main" if dist.get_rank() == 0 else "other"
+            if "main" in str(name):
+                dist.all_reduce(x)  # SPG101
+
+        def by_kind(x):
+            device = torch.device("cuda") if dist.get_rank() == 0 else torch.device("cpu")
+            if "cuda" in str(device):
+                dist.all_reduce(x)  # SPG101
+        """,
+        "SPG101",
+    )

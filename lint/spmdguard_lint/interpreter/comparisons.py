@@ -124,6 +124,8 @@ def compare(operator: str, left: Value, right: Value) -> Value:
             left = strengthen(left) if left.tag in ("rank", "local_rank") else left
         if is_const(left):
             right = strengthen(right) if right.tag in ("rank", "local_rank") else right
+        if is_const(left) and _without_digits(left) and _is_shown_device(right):
+            right = retaint(right, frozenset(t for t in right.taint if t.kind not in _BY_RANK), right.trip)
     if operator in ("is", "is not") and right.key == NONE.key:
         if left.tag == "ite":
             return _none_test_of_choice(operator, left)
@@ -141,6 +143,23 @@ def compare(operator: str, left: Value, right: Value) -> Value:
         kept = existence(result.taint)
         return retaint(result, frozenset(t for t in kept if t.kind not in _BY_RANK) if computed else kept)
     return result
+
+
+def _without_digits(value: Value) -> bool:
+    """Whether a value is a text in which no number can stand."""
+    return isinstance(value.data[0], str) and not any(letter.isdigit() for letter in value.data[0])
+
+
+def _is_shown_device(value: Value) -> bool:
+    """``str(torch.device("cuda", rank))``: ranks differ in the digits alone."""
+    return operator_of(value) == "str" and _is_device(value.data[1][0])
+
+
+def _is_device(value: Value) -> bool:
+    if value.tag == "ite":
+        chosen = value.data[0].taint
+        return all(t.kind not in _BY_RANK for t in chosen) and all(map(_is_device, value.data[1:]))
+    return operator_of(value) == "call:torch.device" or value.tag in _RANKS or not value.taint
 
 
 def _of_choices(operator: str, left: Value, right: Value) -> Value | None:

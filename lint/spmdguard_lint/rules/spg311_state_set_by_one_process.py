@@ -91,7 +91,7 @@ def _of_class(cls: ClassInfo) -> Iterator[Finding]:
     hooks = [
         method
         for name, method in cls.methods.items()
-        if facts.runs_in_one_process(cls.external_bases(), name)
+        if facts.runs_in_one_process(cls.external_bases(), name) and not _asks_for_more(method)
     ]
     if not hooks:
         return
@@ -107,6 +107,13 @@ def _of_class(cls: ClassInfo) -> Iterator[Finding]:
         )
         if reader is not None:
             yield _finding(cls, hooks[0], setting[0], name, reader)
+
+
+def _asks_for_more(method: FunctionInfo) -> bool:
+    """Whether a method needs arguments that the framework does not give its hook: something else of that name."""
+    given = method.header.args
+    needed = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+    return needed > 1 or any(default is None for default in given.kw_defaults)
 
 
 def _finding(

@@ -148,9 +148,10 @@ class _Meetings(Walk):
                 several = port is not None and port not in self.asked
             if not alone and (several if rank is None else rank.tag != "const"):
                 method = argument(node, 1, "init_method")
-                if method is not None and own(method):
+                by_environment = method is not None and _begins_with(method, "env://")
+                if method is not None and own(method) and not by_environment:
                     self._report(node, node, method)
-                elif port is not None and (method is None or method.data == ("env://",)):
+                elif port is not None and (method is None or by_environment):
                     self._report(port, node, port.args[1])
         return state
 
@@ -182,6 +183,13 @@ def _method_of(analysis: Analysis, joined: Event) -> Node:
                 if keyword.arg == "init_method":
                     return Node(place_of(joined.place.filename, keyword.value))
     return joined
+
+
+def _begins_with(value: Value, text: str) -> bool:
+    """Whether a value is a text, or put together of texts, that begins so. What is behind ``env://`` says nothing."""
+    while value.tag == "expr" and value.data[1]:
+        value = value.data[1][0]
+    return value.tag == "const" and isinstance(value.data[0], str) and value.data[0].startswith(text)
 
 
 def own(value: Value) -> bool:

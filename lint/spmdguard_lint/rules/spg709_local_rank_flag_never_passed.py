@@ -104,7 +104,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         content = module.source.content
         if b"local" not in content or not re.search(rb"--local[-_]rank|[\"']local_rank[\"']", content):
             continue
-        flags = list(_flags(module.tree))
+        flags = [flag for flag in _flags(module.tree) if not (_unset(flag) and _does_without(module.tree))]
         if not flags or not _decides(module.tree):
             continue
         text = program_text(module, analysis.project)
@@ -135,6 +135,22 @@ def _flags(tree: ast.AST) -> Iterator[ast.Call]:
             continue
         if default is None or _constant(default):
             yield node
+
+
+def _unset(flag: ast.Call) -> bool:
+    """Whether a flag is None where it is not passed."""
+    given = next((k.value for k in flag.keywords if k.arg == "default"), None)
+    return given is None or (isinstance(given, ast.Constant) and given.value is None)
+
+
+def _does_without(tree: ast.AST) -> bool:
+    """Whether a device is chosen first, and the flag takes its place where it is there."""
+    for node in walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and _reads(node.test):
+            there = isinstance(node.test.ops[0], ast.IsNot) and not node.orelse
+            if there and any(isinstance(one, ast.Assign) and _reads(one.value) for one in node.body):
+                return True
+    return False
 
 
 def _constant(node: ast.expr) -> bool:

@@ -89,3 +89,28 @@ def test_set_in_all_processes() -> None:
         """,
         "SPG311",
     )
+
+
+def test_methods_that_only_bear_the_name() -> None:
+    """A method that needs arguments is called by the program, on every rank; the hook needs none."""
+    assert agree(
+        """
+        import pytorch_lightning as pl
+
+        class Captions(pl.LightningModule):
+            def prepare_data(self, sample, batch_size):
+                self.forcing = sample is not None
+
+            def forward(self, sample):
+                self.prepare_data(sample, 3)
+                return self.forcing
+
+        class Hooked(pl.LightningModule):
+            def prepare_data(self, again=False):
+                self.rows = [1, 2]  # SPG311
+
+            def train_dataloader(self):
+                return self.rows
+        """,
+        "SPG311",
+    )

@@ -139,3 +139,32 @@ def test_line_of_the_address() -> None:
         """,
         "SPG707",
     )
+
+
+def test_what_stands_behind_the_environment() -> None:
+    """Torch reads the address from the environment, whatever stands behind ``env://``; behind ``tcp://`` it counts."""
+    assert agree(
+        """
+        import os
+        import socket
+        import torch.distributed as dist
+
+        def free_port():
+            with socket.socket() as one:
+                one.bind(("", 0))
+                return one.getsockname()[1]
+
+        def by_environment(rank, world):
+            where = f"env://localhost:{free_port()}"
+            dist.init_process_group("nccl", init_method=where, rank=rank, world_size=world)
+
+        def by_address(rank, world):
+            where = f"tcp://localhost:{free_port()}"
+            dist.init_process_group("nccl", init_method=where, rank=rank, world_size=world)  # SPG707
+
+        def set_too(rank, world):
+            os.environ["MASTER_PORT"] = str(free_port())  # SPG707
+            dist.init_process_group("nccl", init_method=f"env://localhost", rank=rank, world_size=world)
+        """,
+        "SPG707",
+    )

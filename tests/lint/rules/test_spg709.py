@@ -159,3 +159,30 @@ def test_the_files_that_a_script_imports(tmp_path: Path, monkeypatch: pytest.Mon
     assert in_files(files, "SPG709") == []
     (tmp_path / "env.py").write_text("def local(args):\n    print(args)\n")
     assert in_files(files, "SPG709") == [("train.py", 6, "SPG709")]
+
+
+def test_flags_that_another_value_stands_in_for() -> None:
+    """Where the flag is None the device is another one already; without that, nobody chooses one."""
+    source = """
+        import argparse
+        import os
+        import torch
+        import torch.distributed as dist
+
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--local_rank", type=int, default=None)
+            local_rank = parser.parse_args().local_rank
+            rank = int(os.environ["RANK"])
+            CHOICE
+            if local_rank is not None:
+                TAKE
+            torch.cuda.set_device(device)
+            dist.init_process_group("nccl", rank=rank, world_size=int(os.environ["WORLD_SIZE"]))
+        """
+    chosen = source.replace("CHOICE", "device = rank % torch.cuda.device_count()").replace(
+        "TAKE", "device = local_rank"
+    )
+    assert agree(chosen, "SPG709")
+    alone = source.replace("CHOICE", "device = 0").replace("TAKE", "torch.cuda.set_device(local_rank)")
+    assert agree(alone.replace("default=None)", "default=None)  # SPG709"), "SPG709")
