@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .interpreter.machine import Machine
 from .model import CERTAINTY_ORDER, Finding, Location, Site
+from .names.one_rank import run_by_one_rank
 from .source.parsing import CannotParse
 from .traces.contents import Contents, contents_of
 from .traces.divergence import Divergence, Verdicts, find_divergences
@@ -130,7 +131,8 @@ def read_project(project: Project, config: Any = None, progress: Any = None) -> 
     modules = project.relevant_modules()
     if progress is not None:
         progress.phase("analysing", len(modules))
-    roots_of = {id(module): functions_to_read(machine, module) for module in modules}
+    alone = run_by_one_rank(modules)
+    roots_of = {id(module): functions_to_read(machine, module, alone) for module in modules}
     machine.share_budget(sum(len(functions) + 1 for functions in roots_of.values()))
     verdicts = Verdicts()
     for module in modules:
@@ -158,10 +160,17 @@ def uncalled(machine: Machine, root: Root, verdicts: Verdicts) -> None:
         root.divergences = find_divergences(tree, verdicts)
 
 
-def functions_to_read(machine: Machine, module: Module) -> list[FunctionInfo]:
-    """The functions of a module that are read on their own; none where the file cannot be parsed."""
+def functions_to_read(machine: Machine, module: Module, alone: set[FunctionInfo]) -> list[FunctionInfo]:
+    """The functions of a module that are read on their own; none where the file cannot be parsed.
+
+    Those that one rank ``alone`` runs are read where they are called.
+    """
     try:
-        return [function for function in module.all_functions if machine.worth_a_root(function)]
+        return [
+            function
+            for function in module.all_functions
+            if function not in alone and machine.worth_a_root(function)
+        ]
     except CannotParse:
         return []
 
