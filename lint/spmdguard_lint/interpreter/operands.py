@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 ALIASED = "aliased-output"
 _COUNTED = frozenset({"broadcast_object_list"})  # of which every rank gives a list of the same length
 _SPLITS = (Arg(2, "output_split_sizes"), Arg(3, "input_split_sizes"))
+_LISTING = frozenset({"all_gather_object", "all_gather"})  # into the list that is their first argument
 _LISTS = frozenset({"list", "tuple", "sorted"})
 _PARTS = frozenset({"chunk", "split", "unbind", "tensor_split", "array_split"})
 _TENSORS = ("tensor", "input_tensor", "input")
@@ -62,6 +63,8 @@ def describe(
     op.tells = any(t.kind == "exception" for value in given for t in whole(frame, value).taint)
     if op.tells:
         op.verdict = verdict_on(frame, [whole(frame, value) for value in given])
+        if op.verdict is not None and op.name in _LISTING and is_container(frame, args[0]):
+            op.verdict = op.verdict._replace(into=args[0].data[0])
     if fact.at_root is not None:
         op.at_root = is_given(frame, argument(fact.at_root, args, kwargs) or NONE)
     if op.name in _COUNTED and args:

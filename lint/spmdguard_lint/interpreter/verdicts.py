@@ -104,9 +104,10 @@ class _Reading:
 
     def _is_none(self, value: Value, raised: Place | None, depth: int) -> Answers:
         if depth > 0 and value.tag == "ite":
-            place = _raised(value.data[0])
-            if place is not None:
-                return self._is_none(value.data[1 if place == raised else 2], raised, depth - 1)
+            condition, then, orelse = value.data
+            asked = self.answers(condition, raised, depth - 1)
+            if len(asked) == 1:
+                return self._is_none(then if True in asked else orelse, raised, depth - 1)
         if value.tag == "const":
             return frozenset({value.data[0] is None})
         return _FALSE if _is_exception(value) or value.tag == "expr" else _UNKNOWN

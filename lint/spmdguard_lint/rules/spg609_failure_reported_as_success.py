@@ -10,7 +10,7 @@ rank writes its own file, where one rank then reads the files of all; kept error
 decorators that swallow what a function with collectives raises (`@logger.catch` of loguru); work that all ranks end
 because one could not write its files, in a program that raises nothing; calls that save a checkpoint, answer whether
 they could, and whose answer nobody looks at; and flags that say whether this rank has caught an error, joined so that
-one rank which is well outweighs those that have failed (`ok` with `MAX`, `failed` with `MIN`).
+one rank which is well outweighs those that have failed (`ok` with `MAX` or `any`, `failed` with `MIN` or `all`).
 
 ## Why is this bad
 The launcher watches the exit status of each rank: one that fails makes it stop the others at once. A rank
@@ -63,8 +63,8 @@ function answers where a broad clause only logs and returns a constant, and the 
 Errors that ranks tell one another count where all clauses of the program are broad and around writes. Files that one
 rank puts together are told by their names, which must hold the rank; a `raise` behind the reading is taken for a check
 of what was read. Flags that are joined are known where the value tells them (`ok = False` in the clause, not
-`flag.zero_()`), and those of a success where the body writes a file or communicates: of what is read, one may be
-enough.
+`flag.zero_()`), not where the `try` body itself returns the answer, and those of a success where the body writes a file
+or communicates: of what is read, one may be enough.
 
 ## Fix safety
 No fix.
@@ -93,7 +93,7 @@ from .support_events import counts, finding, reading
 from .support_partial import partial_results
 from .support_swallowed import logging_only, swallowing
 from .support_unheard import dropped_answers, raised_on_some, swallowing_decorators, told_and_dropped
-from .support_verdicts import RIGHT, hidden_failures
+from .support_verdicts import hidden_failures
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -172,13 +172,13 @@ def _dropped(analysis: Analysis) -> Iterator[Finding]:
         message = f"nobody looks at the answer of `{call.text}`, which tells that `{written.text}` has failed"
         step = (handler.place, f"`{handler.text}` only logs the error, and answers")
         yield finding(RULE, call, message, HELP_ANSWER, steps=[step])
-    for op, handler, operator, says in hidden_failures(analysis):
+    for join, handler, operator, says, right in hidden_failures(analysis):
         message = (
-            f"`{op.text}` joins flags that say {says} with `{operator}`: one rank that is well hides the failure of "
+            f"`{join.text}` joins flags that say {says} with `{operator}`: one rank that is well hides the failure of "
             "the others"
         )
         step = (handler.place, f"`{handler.text}` decides the flag of this rank")
-        yield finding(RULE, op, message, f"join them with `{RIGHT[says]}`", steps=[step])
+        yield finding(RULE, join, message, f"join them with `{right}`", steps=[step])
 
 
 def _kept_for_ever(analysis: Analysis) -> Iterator[Finding]:

@@ -6,12 +6,13 @@ successes the least counts (``MIN``, ``all``), of failures the greatest (``MAX``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces.files import writes
 from ..traces.handlers import handles_memory
-from ..traces.nodes import Event, Fallible, Handler, Node, Op, Try, every_node
+from ..traces.nodes import Branch, Event, Fallible, Handler, Node, Op, Try, every_node
+from ..values.value import parts_of
 from .support_swallowed import broad
 
 if TYPE_CHECKING:
@@ -21,16 +22,18 @@ if TYPE_CHECKING:
 _WRITES = frozenset({"write", "rename", "mkdir", "checkpoint-save"})
 _LEAST = frozenset({"MIN", "PRODUCT", "BAND", "LAND", "PROD"})
 _GREATEST = frozenset({"MAX", "BOR", "LOR"})
-RIGHT = {"success": "MIN", "failure": "MAX"}
+_RIGHT = {"success": "MIN", "failure": "MAX"}
+_ALL = {"success": "all", "failure": "any"}
 
 
 class Hidden(NamedTuple):
-    """The operation that joins the verdicts, the clause that has caught the error, and how the ranks join it."""
+    """What joins the verdicts, the clause that has caught the error, how the ranks join it, and how they should."""
 
-    op: Op
+    join: Op | Branch
     handler: Handler
     operator: str
     says: str
+    right: str
 
 
 def hidden_failures(analysis: Analysis) -> Iterator[Hidden]:
@@ -56,7 +59,42 @@ def hidden_failures(analysis: Analysis) -> Iterator[Hidden]:
                 handler is not None and set(others) <= wrong
             ):  # both of them together ask whether the ranks agree
                 seen.add(op.place)
-                yield Hidden(op, handler, operator, op.verdict.says)
+                yield Hidden(op, handler, operator, op.verdict.says, _RIGHT[op.verdict.says])
+        for hidden in _asked(nodes):
+            if hidden.join.place not in seen:
+                seen.add(hidden.join.place)
+                yield hidden
+
+
+def _asked(nodes: list[Node]) -> Iterator[Hidden]:
+    """The questions whether any rank is well, or all have failed, put to the verdicts that were gathered."""
+    for op in nodes:
+        if not isinstance(op, Op) or op.verdict is None or op.verdict.into is None:
+            continue
+        says = op.verdict.says
+        asked = {
+            question: branch
+            for branch in nodes
+            if isinstance(branch, Branch)
+            for question in _questions(branch.condition, op.verdict.into)
+        }
+        wrong = "any" if says == "success" else "all"
+        handler = _clause(nodes, op.verdict.place, success=says == "success")
+        if handler is not None and set(asked) == {wrong}:
+            yield Hidden(asked[wrong], handler, wrong, says, _ALL[says])
+
+
+def _questions(condition: Value, held: Hashable) -> Iterator[str]:
+    """Whether a condition asks for ``any`` or ``all`` items of a list, or looks into it in another way ("")."""
+    for part in parts_of(condition):
+        operands = part.data[1] if part.tag == "expr" else ()
+        if any(_is_contents(operand, held) for operand in operands):
+            yield part.data[0] if part.data[0] in ("any", "all") else ""
+
+
+def _is_contents(value: Value, held: Hashable) -> bool:
+    label = value.data[0] if value.tag == "sym" else None
+    return isinstance(label, tuple) and label[:1] == ("contents",) and label[1:2] == (held,)
 
 
 def _operator(op: Op, nodes: list[Node]) -> str:

@@ -39,10 +39,14 @@ LISTED = "listed"  # the region of coroutines that a list holds: awaited later, 
 
 
 class Verdict(NamedTuple):
-    """What a rank tells of a try statement: "success" (true where nothing was caught there), or "failure"."""
+    """What a rank tells of a try statement: "success" (true where nothing was caught there), or "failure".
+
+    ``into`` is the list that then holds what all ranks have told.
+    """
 
     says: str
     place: Place
+    into: Hashable = None
 
 
 class Op(Node):

@@ -206,8 +206,68 @@ def test_flags_that_are_joined_rightly() -> None:
     )
 
 
+def test_answers_that_are_gathered() -> None:
+    """One success that is enough, and failures that all must share; all of them, and both questions, are right."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def put(part):
+            try:
+                torch.save(part, f"part-{dist.get_rank()}.pt")
+            except OSError as error:
+                return str(error)
+            return None
+
+        def one_is_enough(part):
+            answers = [None] * dist.get_world_size()
+            dist.all_gather_object(answers, put(part) is None)
+            if not any(answers):  # SPG609
+                raise RuntimeError("not saved")
+
+        def all_must_fail(part):
+            failed = False
+            try:
+                torch.save(part, f"part-{dist.get_rank()}.pt")
+            except OSError:
+                failed = True
+            answers = [None] * dist.get_world_size()
+            dist.all_gather_object(answers, failed)
+            if all(answers):  # SPG609
+                raise RuntimeError("not saved")
+
+        def all_must_be_well(part):
+            answers = [None] * dist.get_world_size()
+            dist.all_gather_object(answers, put(part) is None)
+            if not all(answers):
+                raise RuntimeError("not saved")
+
+        def any_failure(part):
+            failed = False
+            try:
+                torch.save(part, f"part-{dist.get_rank()}.pt")
+            except OSError:
+                failed = True
+            answers = [None] * dist.get_world_size()
+            dist.all_gather_object(answers, failed)
+            if any(answers):
+                raise RuntimeError("not saved")
+
+        def both(part):
+            answers = [None] * dist.get_world_size()
+            dist.all_gather_object(answers, put(part) is None)
+            if not any(answers):
+                raise RuntimeError("nothing is saved")
+            if not all(answers):
+                raise RuntimeError("not all is saved")
+        """,
+        CODE,
+    )
+
+
 def test_known_limits() -> None:
-    """A flag that is changed in place, and answers that are gathered."""
+    """A flag that is changed in place, and an answer that is given inside of the try body."""
     assert agree(
         """
         import torch
@@ -221,16 +281,16 @@ def test_known_limits() -> None:
                 flag.zero_()
             dist.all_reduce(flag, op=dist.ReduceOp.MAX)
 
-        def gathered(part):
-            fine = True
+        def put(part):
             try:
                 torch.save(part, f"part-{dist.get_rank()}.pt")
+                return True
             except OSError:
-                fine = False
-            answers = [None] * dist.get_world_size()
-            dist.all_gather_object(answers, fine)
-            if not any(answers):
-                raise RuntimeError("not saved")
+                return False
+
+        def answered(part):
+            flag = torch.tensor([int(put(part))])
+            dist.all_reduce(flag, op=dist.ReduceOp.MAX)
         """,
         CODE,
     )
