@@ -59,3 +59,33 @@ def test_dimensions_of_what_was_joined() -> None:
         "SPG103",
         "SPG104",
     )
+
+
+def test_sizes_of_local_tensors() -> None:
+    """How large a rank's part of a distributed tensor is says nothing of what it holds; its values are its own."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+        def whole(weight, mesh, blocks):
+            full = distribute_tensor(weight, mesh, [Replicate()], src_data_rank=0).to_local()
+            if full.shape[0] % blocks:
+                raise ValueError(full.shape)
+            dist.barrier()
+
+        def by_values(weight, mesh):
+            part = distribute_tensor(weight, mesh, [Shard(0)]).to_local()
+            if part.sum() > 2:
+                raise ValueError(part)  # SPG205
+            dist.barrier()
+
+        def by_rows_that_are_kept(weight, mesh):
+            part = distribute_tensor(weight, mesh, [Shard(0)]).to_local()
+            kept = part[part > 0]
+            if kept.shape[0] == 3:
+                raise ValueError(kept)  # SPG205
+            dist.barrier()
+        """,
+        "SPG205",
+    )

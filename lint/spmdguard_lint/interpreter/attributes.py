@@ -328,6 +328,8 @@ def _library_attribute(frame: Frame, receiver: Value, name: str, node: ast.AST) 
         return inner
     if payload is not None and payload.tag in ("obj", "extobj"):
         return read_attribute(frame, payload, name, node)
+    if type_name == "torch.Tensor" and name in SHAPES:  # the size is no data, that of a shard's as little
+        return unknown_attribute(frame, receiver, name, node)
     return expression(f"attr:{name}", (receiver,))
 
 
