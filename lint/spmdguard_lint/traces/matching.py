@@ -216,11 +216,11 @@ def _atoms(condition: Value, limit: int = 3) -> list[Hashable]:
     stack = [condition]
     while stack:
         value = stack.pop()
-        if not value.taint:
+        if all(taint.kind == "synced" for taint in value.taint):
             continue
         if value.tag == "expr" and value.data[0] in ("not", "and", "or"):
             stack.extend(value.data[1])
-        elif value.tag == "ite" and rank_dependent(value):
+        elif value.tag == "ite" and value.data[0].taint and rank_dependent(value):
             stack.extend(value.data)
         elif not rank_dependent(value) and value.key not in found:
             found.append(value.key)
