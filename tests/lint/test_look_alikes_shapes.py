@@ -89,3 +89,39 @@ def test_sizes_of_local_tensors() -> None:
         """,
         "SPG205",
     )
+
+
+def test_where_something_lies_makes_it_no_other_thing() -> None:
+    """What was moved to this rank's own device is of the class that it was of; a choice by the rank may not be."""
+    assert agree(
+        """
+        import os
+
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        class Plain:
+            pass
+
+        def moved(module, device):
+            out = module
+            for _ in range(3):
+                out = out.to(device)
+            return out
+
+        def wrap(m):
+            device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+            m = moved(m, device=device) if isinstance(m, Plain) else m
+            if isinstance(m, DDP):
+                return
+            DDP(m)
+
+        def chosen(m):
+            m = Plain() if dist.get_rank() == 0 else m
+            if isinstance(m, Plain):
+                return  # SPG102
+            dist.barrier()
+        """,
+        "SPG102",
+    )

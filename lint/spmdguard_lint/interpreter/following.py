@@ -16,6 +16,7 @@ from .assignment import set_some_attribute
 from .expressions import text_of
 from .frame import Frame
 from .kept import agree_on_failures
+from .kinds import PLACEMENT
 from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
 from .memo import Remembered
 from .state import State
@@ -151,6 +152,17 @@ def _worth_following_here(
     return any(_communicating(value) for value in everything) or _runs_model(frame, info, receiver)
 
 
+def _what_is_given(
+    info: FunctionInfo, receiver: Value | None, args: list[Value], kwargs: dict[str, Value]
+) -> list[Value]:
+    """What a call gives to its function, but for where things shall lie, which makes them no other things."""
+    behind = 0 if receiver is None else 1
+    names = [parameter.name for parameter in info.params[behind : behind + len(args)]]
+    named = [*zip(names, args, strict=False), *(("", value) for value in args[len(names) :]), *kwargs.items()]
+    given = [value for name, value in named if name not in PLACEMENT]
+    return given if receiver is None else [receiver, *given]
+
+
 def inline_call(
     frame: Frame,
     info: FunctionInfo,
@@ -164,7 +176,7 @@ def inline_call(
 ) -> Value:
     """Follow a call into a project function with the arguments it gets here."""
     machine = frame.machine
-    everything = [*([receiver] if receiver is not None else []), *args, *kwargs.values()]
+    everything = _what_is_given(info, receiver, args, kwargs)
     taint = union(*(v.taint for v in everything)) if everything else NO_TAINT
     configured = machine.configured_function(info)
     if configured is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
-from ..values.value import NO_TAINT, Value, operator_of, parts_of, retaint
+from ..values.value import NO_TAINT, Taints, Value, operator_of, parts_of, retaint, union
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -29,6 +29,9 @@ def is_subclass(cls: Value, base: Value) -> bool | None:
     return False if isinstance(first, type) and base.tag == "class" else None
 
 
+# Arguments that say where something lies, and in which form: they are no part of what it is.
+PLACEMENT = frozenset({"device", "dtype", "device_type", "pin_memory", "non_blocking"})
+
 DIMENSIONS = frozenset({"ndim", "dim", "ndimension"})
 FORM = DIMENSIONS | {"element_size", "is_floating_point", "is_complex"}
 _JOINING = frozenset({"call:torch.cat", "call:torch.concat", "call:torch.concatenate", "call:torch.stack"})
@@ -43,9 +46,16 @@ def _is_caught(value: Value) -> bool:
 def structural(value: Value) -> Value:
     """What asks for an object's kind, not its content: the same on every rank, unless the rank itself decides."""
     asked = value.data[1][0] if value.tag == "expr" and value.data[1] else value
-    chosen = any(v.tag in ("ite", "rank", "local_rank") or _is_caught(v) for v in (asked, value))
-    kept = frozenset(t for t in value.taint if t.kind not in BY_CONTENT) if chosen else NO_TAINT
+    kept = frozenset(t for v in (asked, value) for t in _chosen_by(v) if t.kind not in BY_CONTENT)
     return value if kept == value.taint else retaint(value, kept, value.trip)
+
+
+def _chosen_by(value: Value) -> Taints:
+    """Why ranks may have different things in a value, not things of different contents."""
+    if value.tag == "ite":
+        condition, then, orelse = value.data
+        return union(condition.taint, _chosen_by(then), _chosen_by(orelse))
+    return value.taint if value.tag in ("rank", "local_rank") or _is_caught(value) else NO_TAINT
 
 
 # Tensors of random numbers have the shape that was asked for.

@@ -42,7 +42,7 @@ from .iterating import (
     stops_early,
 )
 from .kept import present
-from .kinds import FORM, is_subclass, of_form, of_size, structural
+from .kinds import FORM, PLACEMENT, is_subclass, of_form, of_size, structural
 from .lazily import consumed, ends_by_test
 from .lengths import UNEVEN
 from .modes import made_of_library
@@ -61,7 +61,6 @@ _PURE_EVALUABLE = frozenset({"min", "max", "sum", "len", "range", "abs"})
 _CONSUMING = frozenset(
     {"list", "tuple", "set", "sorted", "sum", "min", "max", "any", "all", "dict", "frozenset"}
 )
-_PLACEMENT = frozenset({"device", "dtype", "device_type", "pin_memory", "non_blocking"})
 _OPTIONS = frozenset(
     {"parse_args", "parse_known_args"}
 )  # of which one may be a path of a folder made just now
@@ -100,7 +99,7 @@ def call_external(
 
         return apply_fact(frame, fact, qualname, None, args, kwargs, node)
     type_name = facts.constructor(qualname)
-    everything = [*args, *(value for name, value in kwargs.items() if name not in _PLACEMENT)]
+    everything = [*args, *(value for name, value in kwargs.items() if name not in PLACEMENT)]
     if type_name is not None:
         type_name = made_of_library(frame, type_name, qualname, args, kwargs, node)
         if _keeps_to_itself(frame, type_name, args, kwargs):
