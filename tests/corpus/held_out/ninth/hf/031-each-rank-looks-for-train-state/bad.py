@@ -1,0 +1,28 @@
+import os
+import torch
+import torch.distributed as dist
+
+
+def load_train_state(folder, sched, sampler):
+    path = os.path.join(folder, "train_state.pt")
+    if not os.path.exists(path):
+        return 0
+    box = [None]
+    if dist.get_rank() == 0:
+        box[0] = torch.load(path, map_location="cpu")
+    dist.broadcast_object_list(box, src=0)
+    sched.load_state_dict(box[0]["sched"])
+    sampler.set_epoch(box[0]["epoch"])
+    return box[0]["step"]
+
+
+def main(model, opt, sched, loader, args):
+    dist.init_process_group("gloo")
+    step = load_train_state(args.resume, sched, loader.sampler)
+    for batch in loader:
+        model(**batch).loss.backward()
+        opt.step()
+        sched.step()
+        opt.zero_grad()
+        step += 1
+    dist.destroy_process_group()
