@@ -44,6 +44,7 @@ FOLLOW_BUDGET = 4_000
 FOLLOW_LEAST = 250
 FOLLOW_TOTAL = 120_000
 OWN_BUDGET = 20_000
+_BY_NAME = re.compile(r"\bsetattr\([^,()]+,\s*[A-Za-z_][\w.]*\s*,")  # f"layer{i}" is a further field
 ROOM = 8  # what is left for a call is rounded down to a multiple, so that calls cut short are often alike
 
 
@@ -162,7 +163,7 @@ class Machine:
 
     def sets_by_name(self, info: FunctionInfo) -> bool:
         """Whether a function sets attributes whose names it is handed."""
-        return self.reach.mentions(info, "setattr(")
+        return self.reach.mentions(info, "setattr(") and _BY_NAME.search(info.text) is not None
 
     def worth_a_root(self, info: FunctionInfo) -> bool:
         """Whether a function is read on its own: it reaches a collective, tells of ranks, or is a hook."""
