@@ -13,6 +13,7 @@ from ..values.value import (
     Taints,
     Value,
     alternatives,
+    called,
     choice,
     constant,
     expression,
@@ -88,9 +89,7 @@ def _world_test(operator: str, left: Value, right: Value) -> Value | None:
 
 def is_there(value: Value) -> bool:
     """Whether a value can only be something else than None, by its kind or by what has made it."""
-    made = operator_of(value)
-    name = made.rpartition(".")[2].removeprefix("call:") if made.startswith("call:") else ""
-    return value.tag in NEVER_NONE or is_number(value) or name in _RESHAPED
+    return value.tag in NEVER_NONE or is_number(value) or called(operator_of(value)) in _RESHAPED
 
 
 def is_number(value: Value) -> bool:

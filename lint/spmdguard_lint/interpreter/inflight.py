@@ -12,7 +12,7 @@ import ast
 
 from ..facts.build import WORK
 from ..traces.nodes import Event
-from ..values.value import Place, Value, alternatives, is_const
+from ..values.value import Place, Value, alternatives, called, is_const
 from .contents import is_container
 from .frame import Frame
 
@@ -129,14 +129,9 @@ def _filled_by(frame: Frame, value: Value) -> list[Place]:
 
 def _viewed(value: Value) -> Value:
     """What a value is a view of, the whole of it."""
-    while value.tag == "expr" and value.data[1] and _name_of_call(value) in VIEWS:
+    while value.tag == "expr" and value.data[1] and called(value.data[0]) in VIEWS:
         value = value.data[1][0]
     return value
-
-
-def _name_of_call(value: Value) -> str:
-    operator = str(value.data[0])
-    return operator.rpartition(".")[2].removeprefix("call:") if operator.startswith("call:") else ""
 
 
 def method_used(frame: Frame, receiver: Value, name: str, args: list[Value], node: ast.AST) -> None:

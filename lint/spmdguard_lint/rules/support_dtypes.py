@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..model import Certainty
 from ..traces.nodes import Op
 from ..values.evaluate import Valuation, evaluate, holds_rank, truth
+from ..values.value import called
 from .support_numpy import FROM_NUMPY, PYTHON, numpy_dtype
 from .support_scalars import by_own_data, number_dtype, number_of
-from .support_shapes import ALIKE, KEEPING, called
+from .support_shapes import ALIKE, KEEPING
 from .support_trees import WORLDS, Path, reaching
 
 if TYPE_CHECKING:

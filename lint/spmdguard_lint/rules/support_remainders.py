@@ -11,8 +11,8 @@ from collections.abc import Hashable
 
 from ..traces.nodes import Loop
 from ..values.evaluate import rank_dependent
-from ..values.value import Value, is_const, parts_of
-from .support_shapes import MADE, called, shaped
+from ..values.value import Value, called, is_const, parts_of
+from .support_shapes import MADE, shaped
 from .support_trees import Path
 
 _SPLITTING = frozenset({"split", "DataLoader", "batched", "iter_batches"})

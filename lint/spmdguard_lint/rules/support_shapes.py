@@ -16,7 +16,7 @@ from ..model import Certainty
 from ..traces.judged import group_key
 from ..traces.nodes import Branch, Op, every_node
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth, world_dependent
-from ..values.value import parts_of
+from ..values.value import called, parts_of
 from .support_lengths import cut_to_own_length, generated, sized_by_itself
 from .support_trees import WORLDS, Path, reaching
 
@@ -200,12 +200,6 @@ def shaped(value: Value) -> Value:
         else:
             break
     return value
-
-
-def called(operator: object) -> str:
-    """The last part of the name of a call; "" for other expressions."""
-    text = str(operator)
-    return text.rpartition(".")[2].removeprefix("call:") if text.startswith("call:") else ""
 
 
 def _differ(value: Value, path: Path) -> bool:

@@ -18,7 +18,7 @@ from ..values.value import OF_A_STAGE, Place, Taint, Value, parts_of
 from .judged import Candidate
 from .matching import matched
 from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Region, Tree, every_node
-from .pointing import arms_around, loop_around, polls, raised_by
+from .pointing import arms_around, loop_around, polls, raised_by, way_to
 from .terms import ABORT, END, NEVER, Continuation, Reader
 
 HIDDEN = "hidden-call"
@@ -158,24 +158,12 @@ def raised_elsewhere(candidate: Candidate, node: Branch, jump: Jump) -> bool:
     rest = [around[around.index(node) + 1 :]] if node in around else []
     followed = False
     for arm in (node.then, node.orelse):
-        way = _way(arm, jump)
+        way = way_to(jump, arm)
         if way is None:
             rest.append(arm)
         else:
             followed = any(isinstance(step, Call) for step in way)
     return any(_comes_to(tree, jump, followed) for tree in rest)
-
-
-def _way(nodes: Tree, jump: Jump) -> tuple[Node, ...] | None:
-    """The nodes around a jump in a tree; None where it stands elsewhere."""
-    for inner in nodes:
-        if inner is jump:
-            return ()
-        for child in inner.subtrees():
-            way = _way(child, jump)
-            if way is not None:
-                return (inner, *way)
-    return None
 
 
 def _comes_to(nodes: Tree, jump: Jump, followed: bool) -> bool:

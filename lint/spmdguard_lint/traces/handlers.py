@@ -6,12 +6,11 @@ import builtins
 from collections.abc import Iterator
 
 from ..values.evaluate import rank_dependent
-from ..values.value import Taint
 from .catching import catches
 from .columns import lines
 from .doubts import obeys
 from .ending import ends_as_failure
-from .judged import Candidate, Divergence, variance
+from .judged import Candidate, Divergence, by_exception, variance
 from .nodes import (
     Branch,
     Call,
@@ -79,44 +78,28 @@ def try_divergences(candidate: Candidate, node: Try, terms: Terms, quiet: Reader
             if normal != after_error or (handles_memory(handler) and _ends_midway(node.body, quiet)):
                 jump = first_jump(handler.body)
                 jump = jump if jump is not None and jump.kind != "raise" else _last_jump(handler.body)
-                place = jump.place if jump is not None else handler.place
-                yield Divergence(
+                at = jump if jump is not None else handler
+                yield by_exception(
                     "swallow",
-                    node,
-                    place,
-                    jump.text if jump is not None else handler.text,
-                    None,
-                    handler.place,
-                    handler.text,
-                    "except",
-                    (Taint("exception", node.place, "an exception on one rank only", "likely"),),
-                    candidate.k.calls,
-                    ("an exception in the try body", *lines(terms, after_error)),
-                    lines(terms, normal),
+                    candidate,
+                    handler,
+                    (at.place, at.text),
+                    (lines(terms, after_error), lines(terms, normal)),
                     jump=jump,
                     operation=hard,
-                    regions=candidate.k.regions,
                     extra={"catches": ", ".join(handler.names) or "everything"},
                 )
                 continue
         if own_op is not None and after_error != quiet.read(node.body, body_k):
             shown = anchor(own_op, own_calls)
-            yield Divergence(
+            yield by_exception(
                 "handler",
-                node,
-                shown.place,
-                getattr(shown, "text", ""),
-                None,
-                handler.place,
-                handler.text,
-                "except",
-                (Taint("exception", node.place, "an exception on one rank only", "likely"),),
-                candidate.k.calls,
-                ("an exception in the try body", *lines(terms, after_error)),
-                lines(terms, quiet.read(node.body, body_k)),
+                candidate,
+                handler,
+                (shown.place, getattr(shown, "text", "")),
+                (lines(terms, after_error), lines(terms, quiet.read(node.body, body_k))),
                 through_call=call_name(own_calls),
                 operation=own_op,
-                regions=candidate.k.regions,
             )
 
 
@@ -140,23 +123,9 @@ def _left(
     on_data = all(name in _ON_DATA for name in handler.names) if handler.names else False
     likely = alone or _reads_own(node.body) or (_writes_own(node.body) and not on_data)
     certainty = "likely" if likely else "possible"
-    yield Divergence(
-        "exit",
-        node,
-        jump.place,
-        jump.text,
-        None,
-        handler.place,
-        handler.text,
-        "except",
-        (Taint("exception", node.place, "an exception on one rank only", certainty),),
-        candidate.k.calls,
-        ("an exception in the try body", *lines(terms, after_error)),
-        lines(terms, normal),
-        jump=jump,
-        operation=skipped,
-        regions=candidate.k.regions,
-    )
+    columns = lines(terms, after_error), lines(terms, normal)
+    shown = jump.place, jump.text
+    yield by_exception("exit", candidate, handler, shown, columns, certainty, jump=jump, operation=skipped)
 
 
 def _chosen_by_rank(candidate: Candidate) -> bool:

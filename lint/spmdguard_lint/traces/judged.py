@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..values.value import Place, Taint, Taints, Value, taint_order
-from .nodes import Call, Jump, Node, Op, Tree
+from .nodes import Call, Handler, Jump, Node, Op, Tree
 from .terms import Continuation
 
 
@@ -59,6 +60,39 @@ class Divergence:
         if self.kind not in ("rank", "group-rank"):
             best = max(best, 1)
         return order[best]
+
+
+def by_exception(
+    shape: str,
+    candidate: Candidate,
+    handler: Handler,
+    shown: tuple[Place, str],
+    columns: tuple[tuple[str, ...], tuple[str, ...]],
+    certainty: str = "likely",
+    **more: Any,
+) -> Divergence:
+    """A divergence of the rank that comes to a clause, where the others have no exception.
+
+    ``shown`` is where to point and the text there, ``columns`` what that rank does in and behind the clause and what
+    the others do.
+    """
+    node = candidate.node
+    after_error, normal = columns
+    return Divergence(
+        shape,
+        node,
+        *shown,
+        None,
+        handler.place,
+        handler.text,
+        "except",
+        (Taint("exception", node.place, "an exception on one rank only", certainty),),
+        candidate.k.calls,
+        ("an exception in the try body", *after_error),
+        normal,
+        regions=candidate.k.regions,
+        **more,
+    )
 
 
 def variance(taint: Taints) -> tuple[Taint, ...]:

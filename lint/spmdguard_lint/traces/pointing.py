@@ -166,21 +166,21 @@ def first_of_arms_apart(
     """The first operation that one arm has and the other has not in its place, with the calls that lead to it."""
     for arm, own, other in ((node.then, then, orelse), (node.orelse, orelse, then)):
         op = first_apart(terms, other, own)
-        path = None if op is None else _way_to(op, arm)
-        if op is not None and path is not None:
-            return op, path
+        way = None if op is None else way_to(op, arm)
+        if op is not None and way is not None:
+            return op, tuple(node for node in way if isinstance(node, (Call, Yielded)))
     return None
 
 
-def _way_to(op: Op, nodes: Tree) -> tuple[Node, ...] | None:
-    """The calls (and resumed blocks) that lead to an operation in a tree; None where it stands elsewhere."""
+def way_to(wanted: Node, nodes: Tree) -> tuple[Node, ...] | None:
+    """The nodes around another one in a tree, from the outermost on; None where it stands elsewhere."""
     for node in nodes:
-        if node is op:
+        if node is wanted:
             return ()
         for child in node.subtrees():
-            path = _way_to(op, child)
-            if path is not None:
-                return (node, *path) if isinstance(node, (Call, Yielded)) else path
+            way = way_to(wanted, child)
+            if way is not None:
+                return (node, *way)
     return None
 
 

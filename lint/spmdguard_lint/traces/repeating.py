@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..values.value import Taint
 from .columns import lines
-from .judged import Candidate, Divergence
+from .judged import Candidate, Divergence, by_exception
 from .nodes import Fallible, Handler, Try, every_node
 from .pointing import next_round
 from .terms import ABORT, Reader, Terms
@@ -29,22 +28,11 @@ def tried_again(
     if not faults or not _goes_round(terms, after_error) or _comes_back(terms, normal):
         return
     certainty = "likely" if any(fault.io or fault.own for fault in faults) else "possible"
-    yield Divergence(
-        "swallow",
-        node,
-        handler.place,
-        handler.text,
-        None,
-        handler.place,
-        handler.text,
-        "except",
-        (Taint("exception", node.place, "an exception on one rank only", certainty),),
-        candidate.k.calls,
-        ("an exception in the try body", *lines(terms, after_error)),
-        lines(terms, normal),
-        operation=repeated,
-        regions=candidate.k.regions,
-        extra={"again": repeated.text},
+    columns = lines(terms, after_error), lines(terms, normal)
+    shown = handler.place, handler.text
+    extra = {"again": repeated.text}
+    yield by_exception(
+        "swallow", candidate, handler, shown, columns, certainty, operation=repeated, extra=extra
     )
 
 

@@ -216,6 +216,12 @@ def operator_of(value: Value) -> str:
     return str(label[1]) if isinstance(label, tuple) and label[:1] == (_COMPUTED,) else ""
 
 
+def called(operator: object) -> str:
+    """The last part of the name of a call (``cat`` of ``call:torch.cat``); "" for other operators."""
+    text = str(operator)
+    return text.rpartition(".")[2].removeprefix("call:") if text.startswith("call:") else ""
+
+
 _COMPUTED = "computed"
 _MADE = "made-by"
 _ONE_OF = "one of"
