@@ -20,12 +20,16 @@ Chain = Sequence[tuple[Tree, Continuation]]  # the blocks around a statement, in
 
 
 def first_op(nodes: Tree, reader: Reader, *, destroy: bool = False) -> tuple[Op | None, tuple[Node, ...]]:
-    """The first operation in a tree and the calls (and resumed blocks) that lead to it."""
+    """The first operation in a tree and the calls (and resumed blocks) that lead to it.
+
+    A clause counts where its body itself raises: then it is on a way that the program has written down.
+    """
     for node in nodes:
         if isinstance(node, Op) and reader.counts(node) and (destroy or node.name != "destroy_process_group"):
             return node, ()
+        clauses = node.handlers if isinstance(node, Try) and "raise" not in reader.ways_out(node.body) else ()
         for child in node.subtrees():
-            if isinstance(node, Try) and any(child is h.body for h in node.handlers):
+            if any(child is clause.body for clause in clauses):
                 continue
             op, calls = first_op(child, reader, destroy=destroy)
             if op is not None:
