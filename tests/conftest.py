@@ -135,7 +135,7 @@ def probes(probe_rules: None) -> Callable[..., Iterable[Any]]:
     from spmdguard_lint.model import Finding, Location, Site
 
     def analysis(project: Any, config: Any, progress: Any) -> Iterator[Finding]:
-        for source in reversed(project.files):
+        for source in [module.source for module in reversed(project.all_modules)]:
             for row, line in enumerate(source.lines, 1):
                 for match in _PROBE.finditer(line):
                     name, severity, _ = _PROBE_RULES[match[1]]

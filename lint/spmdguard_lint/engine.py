@@ -8,6 +8,7 @@ suppression counts as used whatever is selected. The order of the findings depen
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spmdguard_lint.cache.keys import Input, run_key
+from spmdguard_lint.cache.parts import PartResults
 from spmdguard_lint.cache.store import Cache, Stored
 from spmdguard_lint.config import Config
 from spmdguard_lint.deep_stack import with_deep_stack
@@ -29,6 +31,7 @@ from spmdguard_lint.source.suppressions import Suppression
 if TYPE_CHECKING:
     from spmdguard_lint.names.project import Project
 
+_WORTH_COLLECTING = 300_000  # bytes parsed
 Use = tuple[str, Suppression, str]  # in this file, this comment silenced a finding of this code
 # What analyses the project: (project, config, progress) -> findings.
 Analysis = Callable[["Project", Config, "Progress | None"], Iterable[Finding]]
@@ -46,7 +49,8 @@ class StandardInput:
 class LintResult:
     """What a run found. ``sources`` has the text of every file that was read, by displayed name.
 
-    ``num_advice`` counts, by code, findings that would show if their rule were selected by name.
+    ``num_advice`` counts, by code, findings that would show if their rule were selected by name. ``num_analysed`` is
+    the number of files of the parts that this run has analysed; what was found in all others was known.
     """
 
     findings: tuple[Finding, ...]
@@ -54,6 +58,7 @@ class LintResult:
     num_suppressed: int = 0
     num_advice: Mapping[str, int] = field(default_factory=dict)
     sources: Mapping[str, SourceFile] = field(default_factory=dict, repr=False)
+    num_analysed: int = 0
 
 
 def lint(
@@ -73,12 +78,14 @@ def lint(
     """
     inputs = _inputs(paths, config, progress)
     key = ""
+    earlier = None
     if cache is not None and stdin is None and analysis is None and not overlay:
         key = run_key(inputs, config)
         known = cache.get(key)
         if known is not None:
             return _recalled(known, inputs)
-    result = _lint(inputs, config, stdin, progress, analysis, overlay)
+        earlier = PartResults(cache, paths, config)
+    result = _lint(inputs, config, stdin, progress, analysis, overlay, earlier)
     if cache is not None and key:
         stored = Stored(result.findings, result.num_files, result.num_suppressed, result.num_advice)
         cache.put(key, stored)
@@ -104,12 +111,13 @@ def _lint(
     progress: Progress | None,
     analysis: Analysis | None,
     overlay: Mapping[str, SourceFile] | None,
+    earlier: PartResults | None,
 ) -> LintResult:
     sources, findings = _decode(inputs, stdin)
     if overlay:
         sources = [overlay.get(source.filename, source) for source in sources]
     num_files = len(sources) + len(findings)
-    findings.extend(with_deep_stack(lambda: _analyse(sources, config, progress, analysis)))
+    findings.extend(with_deep_stack(lambda: _analyse(sources, config, progress, analysis, earlier)))
     by_name = {source.filename: source for source in sources}
     used: set[Use] = set()
     kept = _apply_suppressions(findings, by_name, used)
@@ -119,7 +127,9 @@ def _lint(
     doubled = overruled(finding for finding in findings if _is_reported(finding, config))
     chosen = {finding for finding in kept if _is_reported(finding, config)} - doubled
     advice = Counter(finding.code for finding in set(kept) - chosen if _is_quiet(finding, config))
-    return LintResult(tuple(sorted(chosen, key=_order)), num_files, num_suppressed, advice, by_name)
+    num_analysed = len(sources) - (earlier.num_found if earlier is not None else 0)
+    reported = tuple(sorted(chosen, key=_order))
+    return LintResult(reported, num_files, num_suppressed, advice, by_name, num_analysed)
 
 
 def _inputs(paths: Sequence[str | Path], config: Config, progress: Progress | None) -> list[Input]:
@@ -157,7 +167,11 @@ def _decode(inputs: Sequence[Input], stdin: StandardInput | None) -> tuple[list[
 
 
 def _analyse(
-    sources: Sequence[SourceFile], config: Config, progress: Progress | None, analysis: Analysis | None
+    sources: Sequence[SourceFile],
+    config: Config,
+    progress: Progress | None,
+    analysis: Analysis | None,
+    earlier: PartResults | None,
 ) -> list[Finding]:
     from spmdguard_lint.names.project import Project
 
@@ -167,24 +181,62 @@ def _analyse(
         analysis = analyse
     names = config.collectives + config.rank_sources + config.uniform_functions + config.rank_local
     project = Project.load(sources, extra_markers=names)
+    if progress is not None:
+        progress.phase("analysing", len(sources))
+    findings: list[Finding] = []
     with gc_paused():
-        findings = list(analysis(project, config, progress))
-        unparsed = [module.source for module in project.all_modules if not module.is_parsed]
-        findings.extend(map(cannot_read, [*project.errors, *_syntax_errors(unparsed, progress)]))
+        for part in project.parts():
+            counted = _PartProgress(progress, len(part.all_modules))
+            known = earlier.find(part) if earlier is not None else None
+            if known is not None and earlier is not None:
+                changed = [m.asked.source for m in part.all_modules if m.filename in known.changed]
+                problems = [*known.problems, *_syntax_errors(changed, counted)]
+                findings += known.findings
+                earlier.add_again(known, problems)
+            else:
+                found = [*analysis(part, config, counted), *map(cannot_read, part.errors)]
+                unparsed = [module.asked.source for module in part.all_modules if not module.is_parsed]
+                problems = list(_syntax_errors(unparsed, counted))
+                findings += found
+                if earlier is not None:
+                    earlier.add(part, found, problems)
+            findings += problems
+            counted.finish()
+            if part is not project and part.parsed_bytes > _WORTH_COLLECTING:
+                del part, known
+                gc.collect()
+    if earlier is not None:
+        earlier.save()
     return findings
 
 
-def _syntax_errors(sources: Sequence[SourceFile], progress: Progress | None) -> Iterator[CannotParse]:
+class _PartProgress:
+    """Counts the files of one part of a run."""
+
+    def __init__(self, progress: Progress | None, num_files: int) -> None:
+        self._progress = progress
+        self._left = num_files
+
+    def phase(self, label: str, total: int) -> None:
+        """A part has no phases of its own."""
+
+    def advance(self, count: int = 1) -> None:
+        if self._progress is not None:
+            self._progress.advance(min(count, self._left))
+        self._left -= min(count, self._left)
+
+    def finish(self) -> None:
+        self.advance(self._left)
+
+
+def _syntax_errors(sources: Sequence[SourceFile], progress: Progress) -> Iterator[Finding]:
     """What is wrong with files that the analysis needed not parse: none is skipped in silence."""
-    if progress is not None:
-        progress.phase("checking syntax", len(sources))
     for source in sources:
         try:
             check_syntax(source)
         except CannotParse as error:
-            yield error
-        if progress is not None:
-            progress.advance()
+            yield cannot_read(error)
+        progress.advance()
 
 
 class Unreadable(Protocol):

@@ -204,7 +204,7 @@ def test_the_folder_hides_itself_from_git(tree, process):
     assert (first.exit_code, first.out, first.err) == (again.exit_code, again.out, again.err)
     assert first.exit_code == 1
     assert "\n*\n" in (folder / FOLDER / ".gitignore").read_text(encoding="utf-8")
-    assert len(list((folder / FOLDER).glob("*.json"))) == 1
+    assert len(list((folder / FOLDER).glob("*.json"))) == 2  # of the run, and of its parts
 
 
 def test_no_cache_leaves_nothing_behind(tree, in_process):
@@ -255,5 +255,5 @@ def test_runs_at_once_do_not_disturb_each_other(tree):
     ended = [(process.communicate(timeout=120), process.returncode) for process in running]
     assert len({(out, err, code) for (out, err), code in ended}) == 1
     assert ended[0][1] == 1
-    assert sorted(path.suffix for path in (folder / FOLDER).iterdir()) == ["", ".TAG", ".json"]
+    assert sorted(path.suffix for path in (folder / FOLDER).iterdir()) == ["", ".TAG", ".json", ".json"]
     shutil.rmtree(folder / FOLDER)

@@ -34,23 +34,31 @@ class Input:
 
 def run_key(inputs: Sequence[Input], config: Config) -> str:
     """The key of a run over ``inputs`` under ``config``."""
+    paths = [os.path.abspath(one.path) for one in inputs]
+    texts: list[str] = []
+    for one, path in zip(inputs, paths, strict=True):
+        content = "-" if one.content is None else hashlib.blake2b(one.content, digest_size=20).hexdigest()
+        texts += (one.filename, path, one.problem, content)
+    packages = _packages({os.path.dirname(path) for path in paths})
+    return key_of(*settings_of(config), *texts, "packages", *packages)
+
+
+def key_of(*parts: str) -> str:
+    """One key for a sequence of texts."""
     digest = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        data = part.encode("utf-8", "surrogateescape")
+        digest.update(len(data).to_bytes(4, "big") + data)
+    return digest.hexdigest()
 
-    def add(*parts: str) -> None:
-        for part in parts:
-            data = part.encode("utf-8", "surrogateescape")
-            digest.update(len(data).to_bytes(4, "big") + data)
 
-    add(linter_stamp(), sys.version, sys.platform)
+def settings_of(config: Config) -> list[str]:
+    """What a result depends on beside the files: the linter, the Python, every setting."""
+    found = [linter_stamp(), sys.version, sys.platform]
     for item in fields(config):
         if item.name != "source":
-            add(item.name, repr(getattr(config, item.name)))
-    paths = [os.path.abspath(one.path) for one in inputs]
-    for one, path in zip(inputs, paths, strict=True):
-        add(one.filename, path, one.problem)
-        digest.update(b"-" if one.content is None else hashlib.blake2b(one.content, digest_size=20).digest())
-    add("packages", *_packages({os.path.dirname(path) for path in paths}))
-    return digest.hexdigest()
+            found += (item.name, repr(getattr(config, item.name)))
+    return found
 
 
 def _packages(folders: Iterable[str]) -> list[str]:

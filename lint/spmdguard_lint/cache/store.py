@@ -46,6 +46,17 @@ class Cache:
     def get(self, key: str) -> Stored | None:
         """The result kept under ``key``, if a whole one is there."""
         try:
+            return _from_json(self.read(key))
+        except ValueError:
+            return None
+
+    def put(self, key: str, result: Stored) -> None:
+        """Keep a result; where that fails, ``problem`` says why."""
+        self.write(key, _to_json(result))
+
+    def read(self, key: str) -> Any:
+        """The JSON value kept under ``key``; None where there is no whole one."""
+        try:
             text = self._path(key).read_text(encoding="utf-8")
         except (OSError, UnicodeError):
             return None
@@ -53,13 +64,13 @@ class Cache:
         if check != _checksum(key, payload):
             return None
         try:
-            return _from_json(json.loads(payload))
+            return json.loads(payload)
         except (ValueError, RecursionError):
             return None
 
-    def put(self, key: str, result: Stored) -> None:
-        """Keep a result; where that fails, ``problem`` says why."""
-        payload = json.dumps(_to_json(result), separators=(",", ":"))
+    def write(self, key: str, value: Any) -> None:
+        """Keep a JSON value; where that fails, ``problem`` says why."""
+        payload = json.dumps(value, separators=(",", ":"))
         try:
             self._prepare()
             _write_whole(self._path(key), f"{_checksum(key, payload)}\n{payload}")

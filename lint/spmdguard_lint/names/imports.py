@@ -20,11 +20,15 @@ _NAME = re.compile(rb"(\w[\w.]*)(?:[ \t]+as[ \t]+(\w+))?")
 
 @dataclass(frozen=True, slots=True)
 class TextImport:
-    """``name`` is None for ``import module``; ``local`` is the name that the file uses."""
+    """``name`` is None for ``import module``; ``local`` is the name that the file uses.
+
+    ``loaded`` is what the import runs at least: all of ``a.b.c`` where ``import a.b.c`` binds ``a`` alone.
+    """
 
     module: str
     name: str | None
     local: str
+    loaded: str
 
     @property
     def target(self) -> str:
@@ -42,10 +46,11 @@ def text_imports(content: bytes, module_name: str, is_package: bool) -> list[Tex
             for dotted, alias in _NAME.findall(_COMMENT.sub(b"", plain)):
                 name = dotted.decode("utf-8", "replace")
                 local = alias.decode("utf-8", "replace") if alias else name.partition(".")[0]
-                found.append(TextImport(name if alias else local, None, local))
+                found.append(TextImport(name if alias else local, None, local, name))
             continue
         base = absolute_module(written.decode("utf-8", "replace"), len(dots), module_name, is_package)
         for dotted, alias in _NAME.findall(_COMMENT.sub(b"", clause)):
             name = dotted.decode("utf-8", "replace")
-            found.append(TextImport(base, name, alias.decode("utf-8", "replace") if alias else name))
+            local = alias.decode("utf-8", "replace") if alias else name
+            found.append(TextImport(base, name, local, f"{base}.{name}"))
     return found

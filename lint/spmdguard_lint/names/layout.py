@@ -167,13 +167,23 @@ class _Promotions:
         return ""
 
 
+def top_level_names(places: Sequence[Place]) -> frozenset[str]:
+    """The names with which an absolute import of one of the files may start."""
+    found: set[str] = set()
+    for place in places:
+        found.update(name.dotted.partition(".")[0] for name in (place.primary, *place.others))
+        if place.in_package:
+            found.add(place.primary.dotted.rpartition(".")[2])
+    return frozenset(found)
+
+
 class ModuleIndex:
     """Finds the module that an absolute dotted name means for a given importer."""
 
     def __init__(self, modules: Sequence[Module], places: Sequence[Place]) -> None:
         self._entries: dict[str, list[tuple[str, bool, Module]]] = {}
         self._siblings: dict[tuple[str, str], Module] = {}
-        self._top_level: set[str] = set()
+        self._top_level = top_level_names(places)
         self._directories: dict[Module, str] = {}
         for module, place in zip(modules, places, strict=True):
             for name in (place.primary, *place.others):
@@ -182,8 +192,6 @@ class ModuleIndex:
             if place.in_package:
                 stem = place.primary.dotted.rpartition(".")[2]
                 self._siblings.setdefault((place.directory, stem), module)
-                self._top_level.add(stem)
-        self._top_level.update(name.partition(".")[0] for name in self._entries)
 
     def is_top_level(self, name: str) -> bool:
         """Whether an absolute import that starts with ``name`` may lead into the files at all."""
@@ -206,7 +214,7 @@ class ModuleIndex:
     def _script_sibling(self, name: str, importer: Module) -> Module | None:
         """``import helper`` in a script that lies inside a package: its own directory heads ``sys.path``."""
         found = self._siblings.get((self._directories[importer], name))
-        if found is None or name in sys.stdlib_module_names or b"__main__" not in importer.source.content:
+        if found is None or name in sys.stdlib_module_names or not importer.contains(b"__main__"):
             return None
         return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..source.parsing import CannotParse, parse
 from ..source.reading import SourceFile
+from .asked import Asked
 from .bindings import Binding
 from .bodies import Bodies
 from .collector import Collected, collect
@@ -25,25 +26,28 @@ if TYPE_CHECKING:
 class Module:
     """A file with its dotted name; one that cannot be parsed is empty, and an error of the project."""
 
-    def __init__(self, project: Project, name: str, source: SourceFile, is_package: bool, root: str) -> None:
+    def __init__(self, project: Project, name: str, asked: Asked, is_package: bool, root: str) -> None:
         self.project = project
         self.name = name
-        self.filename = source.filename
-        self.source = source
+        self.filename = asked.source.filename
+        self.asked = asked
         self.is_package = is_package
         self.root = root
+        self.is_read = False
         self._lambdas: dict[ast.Lambda, FunctionInfo] = {}
-        self._contains: dict[bytes, bool] = {}
 
     def __repr__(self) -> str:
         return f"<module {self.name}>"
 
+    @property
+    def source(self) -> SourceFile:
+        """The text; from now on the file counts as read, and any change of it as a change."""
+        self.is_read = True
+        return self.asked.source
+
     def contains(self, word: bytes) -> bool:
         """Whether a word stands anywhere in the text; remembered."""
-        known = self._contains.get(word)
-        if known is None:
-            known = self._contains[word] = word in self.source.content
-        return known
+        return self.asked.contains(word)
 
     @cached_property
     def markers(self) -> TextMarkers:

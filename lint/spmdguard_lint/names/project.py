@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from ..source.parsing import CannotParse, gc_paused
 from ..source.prefilter import Prefilter
 from ..source.reading import SourceFile
+from .asked import Asked
 from .classes import ClassInfo
 from .functions import FunctionInfo
-from .layout import ModuleIndex, place_files
+from .layout import ModuleIndex, Place, place_files, top_level_names
 from .modules import Module
+from .parts import connected
 from .relevance import find_relevant
 from .resolver import Resolver
 from .symbols import ClassSymbol, Symbol
@@ -23,15 +25,14 @@ class Project:
     ``errors`` grows as files are parsed; read it after the analysis.
     """
 
-    def __init__(self, files: Sequence[SourceFile], prefilter: Prefilter) -> None:
-        self.files = tuple(files)
+    def __init__(self, texts: Sequence[Asked], places: Sequence[Place], prefilter: Prefilter) -> None:
         self.prefilter = prefilter
+        self.places = places
         self.errors: list[CannotParse] = []
         self.parsed_bytes = 0
-        places = place_files(self.files)
         self.all_modules = tuple(
-            Module(self, place.primary.dotted, source, place.is_package, place.primary.root)
-            for place, source in zip(places, self.files, strict=True)
+            Module(self, place.primary.dotted, text, place.is_package, place.primary.root)
+            for place, text in zip(places, texts, strict=True)
         )
         self.by_filename: Mapping[str, Module] = {m.filename: m for m in self.all_modules}
         by_name: dict[str, Module] = {}
@@ -45,7 +46,27 @@ class Project:
     def load(files: Sequence[SourceFile], *, extra_markers: Sequence[str] = ()) -> Project:
         """Index the files. ``extra_markers`` are names that make a file worth visiting, such as the
         user's own ``collectives`` and ``rank-sources`` from the configuration."""
-        return Project(files, Prefilter(extra_markers))
+        prefilter = Prefilter(extra_markers)
+        places = place_files(files)
+        known = top_level_names(places)
+        texts = [
+            Asked(source, place.primary.dotted, place.is_package, prefilter, known)
+            for place, source in zip(places, files, strict=True)
+        ]
+        return Project(texts, places, prefilter)
+
+    def parts(self) -> Iterator[Project]:
+        """The parts that have nothing to do with one another, as projects of their own; in file order."""
+        for part in connected(self.all_modules, self.places, self._index):
+            if len(part) == len(self.all_modules):
+                yield self
+                return
+            texts = [self.all_modules[number].asked for number in part]
+            yield Project(texts, [self.places[number] for number in part], self.prefilter)
+
+    def note_questions(self) -> None:
+        """After the analysis: note with each file that was not read what has been asked of many files at once."""
+        self._resolver.note_questions()
 
     def resolve(self, module: Module, dotted: str) -> Symbol:
         """What ``dotted`` (``"dist.get_rank"``) means at module level of ``module``."""

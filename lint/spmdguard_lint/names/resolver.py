@@ -43,6 +43,10 @@ class Resolver:
         self._active: set[tuple[Module, str]] = set()
         self._cache: dict[tuple[Module, str], Symbol] = {}
 
+    def note_questions(self) -> None:
+        """Note what has been asked of files that star imports lead to."""
+        self._stars.note()
+
     def resolve(self, module: Module, dotted: str) -> Symbol:
         """The meaning of ``dotted`` at module level of ``module``."""
         key = (module, dotted)
@@ -142,7 +146,7 @@ class Resolver:
         """The last star import that offers the name; files whose text cannot offer it are not parsed."""
         for star in reversed(module.star_imports):
             base = self._index.find(star, module)
-            if base is None or base is module or name not in self._stars.offered(base):
+            if base is None or base is module or not self._stars.offers(base, name):
                 continue
             exported = base.dunder_all
             if exported is None and name.startswith("_"):

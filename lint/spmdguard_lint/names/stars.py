@@ -6,19 +6,11 @@ what the stars of the file offer in turn. Cost: each file's text once.
 
 from __future__ import annotations
 
-import re
-import sys
 from typing import TYPE_CHECKING
-
-from .dotted import absolute_module
 
 if TYPE_CHECKING:
     from .layout import ModuleIndex
     from .modules import Module
-
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_QUOTED = re.compile(rb"[\"']([A-Za-z_]\w*)[\"']")
-_STAR = re.compile(rb"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*\(?[ \t]*\*", re.MULTILINE)
 
 
 class StarNames:
@@ -28,13 +20,22 @@ class StarNames:
         self._index = index
         self._offered: dict[Module, frozenset[str]] = {}
         self._own: dict[Module, tuple[frozenset[str], list[Module]]] = {}
+        self._asked: set[str] = set()
 
-    def offered(self, module: Module) -> frozenset[str]:
-        """Names that a star import of ``module`` could bind, through all stars below it."""
+    def offers(self, module: Module, name: str) -> bool:
+        """Whether a star import of ``module`` could bind a name, through all stars below it."""
+        self._asked.add(name)
         known = self._offered.get(module)
         if known is None:
             known = self._offered[module] = self._collect(module)
-        return known
+        return name in known
+
+    def note(self) -> None:
+        """Note with each file which of the names that were looked for it could bind."""
+        names = sorted(self._asked)
+        for module in self._own:
+            if not module.is_read:
+                module.asked.offered(names)
 
     def _collect(self, module: Module) -> frozenset[str]:
         names: set[str] = set()
@@ -55,16 +56,8 @@ class StarNames:
         """The words of one file, and the files that its stars import."""
         known = self._own.get(module)
         if known is None:
-            content = module.source.content
-            pattern = _QUOTED if b"__all__" in content else _WORD
-            words = frozenset(
-                sys.intern(word.decode("utf-8", "replace")) for word in set(pattern.findall(content))
-            )
-            below: list[Module] = []
-            for dots, written in _STAR.findall(content) if b"*" in content else ():
-                target = absolute_module(written.decode(), len(dots), module.name, module.is_package)
-                base = self._index.find(target, module)
-                if base is not None:
-                    below.append(base)
+            words = module.asked.words_offered()
+            targets = module.asked.stars()
+            below = [base for base in (self._index.find(one, module) for one in targets) if base is not None]
             known = self._own[module] = (words, below)
         return known

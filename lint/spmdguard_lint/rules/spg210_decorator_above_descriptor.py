@@ -92,7 +92,7 @@ _OF_PROPERTIES = frozenset({"setter", "getter", "deleter"})
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Every definition with one of our decorators above something that is no function."""
     for module in analysis.project.all_modules:
-        if b"spmdguard" in module.source.content:
+        if module.contains(b"spmdguard"):
             for node in walk(module.tree):
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                     yield from _misplaced(module, node)

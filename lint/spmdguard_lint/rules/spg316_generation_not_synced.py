@@ -61,7 +61,7 @@ from ..source.walking import walk
 from ..traces.nodes import Event
 from ..values.value import place_of
 from .registry import rule
-from .support_imports import program_text
+from .support_imports import program_of
 from .support_trees import finding_at
 
 if TYPE_CHECKING:
@@ -86,8 +86,10 @@ def check(analysis: Analysis) -> Iterable[Finding]:
         content = module.source.content
         if b".generate(" not in content or b"deepspeed" not in content:
             continue
-        text = program_text(module, analysis.project)
-        if b"deepspeed.initialize" in text and _STAGE_3.search(text) and not _TOLD.search(text):
+        texts = [one.asked for one in program_of(module, analysis.project)]
+        begun = any(text.contains(b"deepspeed.initialize") for text in texts)
+        sharded = begun and any(text.matches(_STAGE_3) for text in texts)
+        if sharded and not any(text.matches(_TOLD) for text in texts):
             yield from _calls(module)
 
 

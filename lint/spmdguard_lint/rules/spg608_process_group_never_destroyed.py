@@ -62,7 +62,7 @@ RULE = rule(
 
 def check(analysis: Analysis) -> Iterable[Finding]:
     """Report the first init call of a project that mentions no destruction."""
-    if any(b"destroy_process_group" in module.source.content for module in analysis.project.all_modules):
+    if any(module.contains(b"destroy_process_group") for module in analysis.project.all_modules):
         return
     for root in reading(analysis):
         if "init_process_group" not in root.contents.ops or {"abort", "run"} & root.contents.events:

@@ -197,7 +197,7 @@ def _kept_for_ever(analysis: Analysis) -> Iterator[Finding]:
         for node in nodes:
             if isinstance(node, Op) and node.name == "destroy_process_group":
                 if asks is None:
-                    asks = any(_ASKS.search(module.source.content) for module in analysis.project.all_modules)
+                    asks = any(module.asked.matches(_ASKS) for module in analysis.project.all_modules)
                 if asks:
                     return
                 message = f"an error that `{kept[0].text}` has kept is never raised after `{node.text}`"

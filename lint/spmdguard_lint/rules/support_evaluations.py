@@ -46,7 +46,7 @@ def own_evaluations(module: Module, project: Project) -> Iterator[OwnEvaluation]
     if not calls:
         return
     for part in program_of(module, project):
-        for cls in part.all_classes if b"Trainer" in part.source.content else ():
+        for cls in part.all_classes if part.contains(b"Trainer") else ():
             found = _own_evaluation(cls)
             if found is not None:
                 yield OwnEvaluation(calls[0], *found)

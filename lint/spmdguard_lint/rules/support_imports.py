@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..names.imports import text_imports
-
 if TYPE_CHECKING:
     from ..names.modules import Module
     from ..names.project import Project
@@ -22,8 +20,8 @@ def program_of(module: Module, project: Project) -> list[Module]:
     pending = [module]
     while pending and len(found) < MAX_FILES:
         current = pending.pop()
-        for imported in text_imports(current.source.content, current.name, current.is_package):
-            for dotted in (imported.target, imported.module):
+        for imported in current.asked.imports():
+            for dotted in (imported.loaded, imported.target, imported.module):
                 known = project.find_module(dotted, current)
                 if known is not None and known.filename not in found:
                     found[known.filename] = known

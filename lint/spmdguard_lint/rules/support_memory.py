@@ -29,7 +29,7 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def in_cpu_memory(analysis: Analysis, place: Place) -> bool:
     """Whether the collective at a place gets a tensor that its own function has made in the CPU's memory."""
     module = analysis.project.by_filename.get(place.filename)
-    if module is None or any(_ELSEWHERE.search(m.source.content) for m in analysis.project.all_modules):
+    if module is None or any(m.asked.matches(_ELSEWHERE) for m in analysis.project.all_modules):
         return False
     scope: ast.AST = module.tree
     for node in walk(module.tree):

@@ -55,9 +55,9 @@ def local_stops(module: Module, project: Project) -> Iterator[Stop]:
     if not calls:
         return
     parts = program_of(module, project)
-    if not any(_TOGETHER.search(part.source.content) for part in parts):
+    if not any(part.asked.matches(_TOGETHER) for part in parts):
         return
-    written = [one for part in parts if b".state" in part.source.content for one in _writes(part)]
+    written = [one for part in parts if part.contains(b".state") for one in _writes(part)]
     for call in calls:
         given = next((k.value for k in call.keywords if k.arg == "score_function"), None)
         score = given if given is not None else call.args[1] if len(call.args) > 1 else None
