@@ -37,7 +37,7 @@ LINT_ROOMS = {
     "adopt": _MEANING | {"analysis", "deep_stack", "engine", "fixes"},
     "deep_stack": set(),
     "overlaps": {"model"},
-    "cache": {"model", "config"},
+    "cache": {"model", "config", "names"},
     "engine": {
         "cache",
         "deep_stack",

@@ -367,3 +367,41 @@ def test_one_rank_that_alone_looks_at_an_option() -> None:
         """,
         *PARTING,
     )
+
+
+def test_an_operation_in_a_clause_that_the_body_itself_leads_to() -> None:
+    """Where the body raises, its clause is an ordinary way through the loop."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        class StepError(Exception):
+            pass
+
+        def always(n):
+            for _ in range(dist.get_rank() * 2):
+                for _ in range(n):
+                    try:
+                        raise StepError("gone")
+                    except StepError:
+                        dist.barrier()  # SPG401
+
+        def sometimes(n, flags):
+            for _ in range(dist.get_rank() * 2):
+                for flag in flags:
+                    try:
+                        if flag:
+                            raise StepError("gone")
+                    except StepError:
+                        dist.barrier()  # SPG401
+
+        def alike(n):
+            for _ in range(n * 2):
+                for _ in range(n):
+                    try:
+                        raise StepError("gone")
+                    except StepError:
+                        dist.barrier()
+        """,
+        "SPG401",
+    )
