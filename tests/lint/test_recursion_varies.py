@@ -80,3 +80,60 @@ def test_ranks_that_start_from_other_depths_do_not_meet_by_chance() -> None:
         """,
         *CODES,
     )
+
+
+@pytest.mark.parametrize("depth", ["get_rank() + 2", "3 - min(get_rank(), 2)", "5 if get_rank() else 3"])
+def test_every_rank_goes_deeper_than_once(depth: str) -> None:
+    """Where no rank ends at the first level, the level behind tells that they end at different ones."""
+    assert agree(
+        f"""
+        import torch.distributed as dist
+        from torch.distributed import get_rank
+
+        def refine(grid, depth):
+            dist.all_reduce(grid)
+            if depth == 0:
+                return grid  # SPG102
+            return refine(grid / 2, depth - 1)
+
+        def main(grid):
+            return refine(grid, {depth})
+        """,
+        *CODES,
+    )
+
+
+def test_recursion_as_deep_on_every_rank() -> None:
+    """A depth that all ranks share, the rank as an argument handed on, and a level without collectives are right."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from torch.distributed import get_rank, get_world_size
+
+        def refine(grid, depth, rank):
+            dist.all_reduce(grid)
+            if rank == 0:
+                print(depth)
+            if depth == 0:
+                return grid
+            return refine(grid / 2, depth - 1, rank)
+
+        def first(depth, rank):
+            if rank != 0:
+                dist.barrier()
+            print(depth)
+            if rank == 0:
+                dist.barrier()
+            if depth > 0:
+                first(depth - 1, rank)
+
+        def local(grid, depth):
+            return grid if depth == 0 else local(grid / 2, depth - 1)
+
+        def main(grid):
+            refine(grid, 3 - min(get_world_size(), 2), get_rank())
+            first(4, get_rank())
+            dist.all_reduce(local(grid, get_rank() + 2))
+        """,
+        *CODES,
+    )

@@ -185,7 +185,13 @@ TYPES: dict[str, TypeFacts] = {
     # what ``prepare`` returns for an argument: a wrapped module, loader or optimizer
     PREPARED: TypeFacts(
         bases=(MODULE,),
-        methods={"forward": _FORWARD, "no_sync": Fact(wraps="context", event="no-sync")},
+        methods={
+            "forward": _FORWARD,
+            "no_sync": Fact(wraps="context", event="no-sync"),
+            "state_dict": exchanged(
+                "FSDP.state_dict", certainty="possible", sure_if_told=SHARDS, event="state-dict"
+            ),
+        },
         attributes={"module": Fact(returns=MODULE, event="unwrap")},
         call=_FORWARD,
         iterate=varying("data", event="uniform-count"),

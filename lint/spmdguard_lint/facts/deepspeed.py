@@ -108,6 +108,13 @@ FUNCTIONS: dict[str, Fact] = {
     "deepspeed.comm.is_available": Fact(result="uniform", event="is-available"),
 }
 
+_PIPELINE: dict[str, Fact] = {
+    "train_batch": agreed("deepspeed.train_batch"),
+    "eval_batch": agreed("deepspeed.eval_batch"),
+    "is_first_stage": GROUP_RANK,
+    "is_last_stage": GROUP_RANK,
+}
+
 TYPES: dict[str, TypeFacts] = {
     ENGINE: TypeFacts(
         bases=(MODULE,),
@@ -145,6 +152,7 @@ TYPES: dict[str, TypeFacts] = {
             "offload_states": PURE,
             "zero_grad": PURE,
             "get_lr": PURE,
+            **_PIPELINE,  # what ``deepspeed.initialize`` returns for a pipeline has them
         },
         attributes={
             "module": Fact(returns=MODULE, event="unwrap"),
@@ -159,12 +167,7 @@ TYPES: dict[str, TypeFacts] = {
     ),
     PIPELINE_ENGINE: TypeFacts(
         bases=(ENGINE,),
-        methods={
-            "train_batch": agreed("deepspeed.train_batch"),
-            "eval_batch": agreed("deepspeed.eval_batch"),
-            "is_first_stage": GROUP_RANK,
-            "is_last_stage": GROUP_RANK,
-        },
+        methods=_PIPELINE,
     ),
     "deepspeed.DeepSpeedHybridEngine": TypeFacts(
         bases=(ENGINE,), methods={"generate": exchanged("deepspeed.generate", certainty="likely")}

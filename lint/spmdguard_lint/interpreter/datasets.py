@@ -35,7 +35,7 @@ def loader_trip(frame: Frame, args: list[Value], kwargs: dict[str, Value]) -> Ta
     if batches is not None and batches.tag in _OBJECTS:
         return size_taint(frame, batches)
     size = args[1] if len(args) > 1 else kwargs.get("batch_size", NONE)
-    by_size = frozenset(t for t in size.taint if t.kind in _COUNTS)
+    by_size = frozenset(t for t in size.taint if t.kind in _COUNTS or t.kind == "exception")
     source = kwargs.get("sampler")
     if source is None or source.tag not in _OBJECTS:
         source = args[0] if args else kwargs.get("dataset", NONE)

@@ -99,6 +99,12 @@ def widened(value: Value, info: FunctionInfo, label: object) -> Value:
     return value
 
 
+def _handed_on(frame: Frame, info: FunctionInfo, name: str, value: Value) -> bool:
+    """Whether a recursive call gets what its function itself got: the rank stays the rank, however deep it goes."""
+    own = frame.state.variables.get(name) if frame.state is not None and frame.function is info else None
+    return own is not None and own.key == value.key and rank_dependent(value)
+
+
 def _communicating(value: Value) -> bool:
     """Whether an argument lets the callee communicate: a wrapped model, a group, a function."""
     return value.tag in _CARRIERS or any(t.kind == "synced" for t in value.taint)
@@ -163,6 +169,13 @@ def _what_is_given(
     return given if receiver is None else [receiver, *given]
 
 
+def _once_more(machine: Machine, info: FunctionInfo, given: list[Value]) -> bool:
+    """Whether a recursive call is followed: the first, and the next where the rank decides how deep it goes."""
+    depth = machine.stack.count(info)
+    deeper = depth == 1 or (depth == 2 and any(rank_dependent(value) for value in given))
+    return deeper and machine.reach.reaches(info)
+
+
 def inline_call(
     frame: Frame,
     info: FunctionInfo,
@@ -188,9 +201,17 @@ def inline_call(
         if spoken is not None:
             return spoken
         return symbol(("unfollowed", info.full_name, frame.place(node)), trusted(frame, info, taint))
-    if machine.stack.count(info) == 1 and closure is None and not spread and machine.reach.reaches(info):
-        args = [widened(v, info, index) for index, v in enumerate(args)]
-        kwargs = {name: widened(v, info, name) for name, v in kwargs.items()}
+    if closure is None and not spread and _once_more(machine, info, [*args, *kwargs.values()]):
+        behind = 0 if receiver is None else 1
+        names = [*(parameter.name for parameter in info.params[behind:]), *("" for _ in args)]
+        args = [
+            v if _handed_on(frame, info, names[index], v) else widened(v, info, index)
+            for index, v in enumerate(args)
+        ]
+        kwargs = {
+            name: v if _handed_on(frame, info, name, v) else widened(v, info, name)
+            for name, v in kwargs.items()
+        }
         return run_body(frame, info, receiver, args, kwargs, node, closure, spread)
     if info in machine.stack or len(machine.stack) >= MAX_DEPTH or frame.depth > 24:
         for value in args if machine.sets_by_name(info) else ():

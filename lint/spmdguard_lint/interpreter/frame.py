@@ -28,13 +28,15 @@ YieldHook = Callable[["Frame", Value, ast.AST], Value]
 class LoopFrame:
     """What leaves a loop's body early: states at break and continue, and why only some ranks may do so."""
 
-    __slots__ = ("breaks", "continues", "ends", "path_length")
+    __slots__ = ("breaks", "continues", "ends", "node", "path_length", "retried")
 
-    def __init__(self, path_length: int) -> None:
+    def __init__(self, path_length: int, node: ast.AST | None = None) -> None:
         self.breaks: list[tuple[State, Taints]] = []
         self.continues: list[tuple[State, Taints]] = []
         self.ends: list[State] = []
         self.path_length = path_length
+        self.node = node
+        self.retried: Taints = NO_TAINT  # why ranks come to a later round: memory runs out on one of them
 
 
 class Raised(NamedTuple):

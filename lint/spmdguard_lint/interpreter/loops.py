@@ -199,7 +199,7 @@ def run_loop(
     back: State | None = None
     loop = LoopFrame(len(frame.path))
     for round_number in range(MAX_ROUNDS):
-        loop = LoopFrame(len(frame.path))
+        loop = LoopFrame(len(frame.path), node)
         frame.loops.append(loop)
         watched = len(frame.watchers[-1].states) if frame.watchers else 0
         frame.state = head.copy()
@@ -265,6 +265,10 @@ def finish_loop(
         result = join(state, result, symbol((label, "break"), taint), taint)
     early = union(trip, *(taint for _, taint in loop.breaks))
     frame.state = taint_changed(result, before, early) if early and result is not None else result
+    if loop.retried and loop.breaks and frame.state is not None:
+        for name in frame.machine.stored_names(node) & frame.state.variables.keys():
+            value = frame.state.variables[name]
+            frame.state.variables[name] = retaint(value, union(value.taint, loop.retried), value.trip)
     if nodes or else_nodes:
         frame.out.append(
             Loop(

@@ -11,7 +11,7 @@ from ..source.walking import walk
 from ..traces.nodes import Branch, Jump, Tree
 from ..traces.pointing import asks_for_finite
 from ..values.evaluate import rank_dependent
-from ..values.value import NONE, Value, is_const, negate, parts_of, retaint, symbol
+from ..values.value import NO_TAINT, NONE, Value, is_const, negate, parts_of, retaint, symbol, union
 from .agreed import note_agreed
 from .assignment import assign, augmented
 from .caches import fills
@@ -181,8 +181,19 @@ def _return(frame: Frame, node: ast.Return) -> None:
     if frame.state is None:
         return
     frame.out.append(Jump(frame.place(node), "return", text_of(node), value=value))
-    frame.returns.append((tuple(frame.path), value, frame.state))
+    frame.returns.append((tuple(frame.path), _of_last_round(frame, node, value), frame.state))
     frame.state = None
+
+
+def _of_last_round(frame: Frame, node: ast.Return, value: Value) -> Value:
+    """A returned value; one that a loop changes until memory suffices is each rank's own."""
+    why = NO_TAINT
+    for loop in frame.loops:
+        if loop.retried and loop.node is not None and node.value is not None:
+            changed = frame.machine.stored_names(loop.node)
+            used = (part.id for part in walk(node.value) if isinstance(part, ast.Name))
+            why = why if changed.isdisjoint(used) else union(why, loop.retried)
+    return retaint(value, union(value.taint, why), value.trip) if why else value
 
 
 def _raise(frame: Frame, node: ast.Raise) -> None:
@@ -225,7 +236,7 @@ def exception_name(node: ast.expr | None, value: Value) -> str:
 def _break(frame: Frame, node: ast.Break) -> None:
     if frame.loops and frame.state is not None:
         loop = frame.loops[-1]
-        loop.breaks.append((frame.state, frame.path_taint(loop.path_length)))
+        loop.breaks.append((frame.state, union(frame.path_taint(loop.path_length), loop.retried)))
         frame.out.append(Jump(frame.place(node), "break", "break"))
     frame.state = None
 

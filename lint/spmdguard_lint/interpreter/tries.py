@@ -8,7 +8,7 @@ from typing import Any
 from ..source.walking import walk
 from ..traces.catching import is_caught
 from ..traces.nodes import Branch, Fallible, Handler, Jump, Tree, Try
-from ..values.value import NO_TAINT, Taint, Value, symbol, union
+from ..values.value import NO_TAINT, Place, Taint, Taints, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch
 from .state import State, join
@@ -36,6 +36,8 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     place = frame.place(node)
     watch = Watch(frame.live.copy(), len(frame.path), [handler_names(c.type) for c in node.handlers])
     num_returns = len(frame.returns)
+    memory = _memory(node, place)
+    _note_retry(frame, node, memory)
     frame.watchers.append(watch)
     with frame.collecting() as body:
         execute_block(frame, node.body)
@@ -46,7 +48,7 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
             execute_block(frame, node.orelse)
     after: State | None = frame.state
     raised = _raised_state(watch, body_state, place) if node.handlers else None
-    _returns_unless_raised(frame, num_returns, watch, place)
+    _returns_unless_raised(frame, num_returns, watch, place, memory)
     handlers: list[Handler] = []
     why = frozenset({Taint("exception", place, "an exception in the try body", _certainty(node, body))})
     condition = symbol(
@@ -77,11 +79,35 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     return body, handlers, orelse
 
 
-def _returns_unless_raised(frame: Frame, num_returns: int, watch: Watch, place: object) -> None:
+def _note_retry(frame: Frame, node: Any, memory: Taints) -> None:
+    """Tell the loop around that a rank whose memory runs out, which the clause outlives, takes another round."""
+    clauses = [clause for clause in node.handlers if _of_memory(clause)]
+    if frame.loops and any(not isinstance(c.body[-1], (ast.Raise, ast.Return)) for c in clauses):
+        frame.loops[-1].retried = union(frame.loops[-1].retried, memory)
+
+
+def _memory(node: Any, place: Place) -> Taints:
+    """Why one rank alone comes to a clause that is for exhausted memory, if there is one."""
+    if not any(_of_memory(clause) for clause in node.handlers):
+        return NO_TAINT
+    return frozenset({Taint("exception", place, "memory that runs out on one rank only", "likely")})
+
+
+def _of_memory(clause: ast.ExceptHandler) -> bool:
+    """Whether a clause is for exhausted memory, by the class or by the message that it looks for."""
+    if any(name in ("OutOfMemoryError", "OutOfMemory") for name in handler_names(clause.type)):
+        return True
+    texts = (part.value for part in walk(clause) if isinstance(part, ast.Constant))
+    return any(isinstance(text, str) and "out of memory" in text.lower() for text in texts)
+
+
+def _returns_unless_raised(
+    frame: Frame, num_returns: int, watch: Watch, place: object, memory: Taints
+) -> None:
     """A return in the body happens where nothing that a clause catches was raised before it."""
     caught = [one for one in watch.raises if watch.catches(one.name)]
-    if caught:
-        raised = symbol(("raised", place), union(*(one.taint for one in caught)))
+    if caught or memory:
+        raised = symbol(("raised", place), union(memory, *(one.taint for one in caught)))
         for position in range(num_returns, len(frame.returns)):
             path, value, state = frame.returns[position]
             around, inside = path[: watch.since], path[watch.since :]

@@ -11,6 +11,7 @@ from ..facts import lookup as facts
 from ..source.walking import walk
 from ..traces.catching import catches
 from ..traces.nodes import Branch, Call, Handler, Jump, Node, Op, Region, Try, Yielded
+from ..values.shares import is_even_share, uncut
 from ..values.value import (
     NO_TAINT,
     NONE,
@@ -26,9 +27,11 @@ from ..values.value import (
 )
 from .assignment import assign
 from .comparisons import simplify_condition
+from .contents import is_container
 from .exits import Exits
 from .expressions import evaluate, text_of
 from .frame import Frame, Raised, Watch
+from .iterating import length_of
 from .state import State, join
 from .statements import execute_block
 
@@ -284,6 +287,8 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
     own = fact.varying == "filesystem" and not fact.returns  # a folder that each process makes for itself
     made = frozenset({Taint(fact.varying, place, text, fact.certainty)}) if own else NO_TAINT
     entered = symbol(("entered", place), made)
+    if fact.event == "split":
+        entered = _share(frame, args, node)
     nothing = name == "contextlib.suppress" and not args and not (isinstance(node, ast.Call) and node.args)
     if (fact.suppresses and not nothing and not asked_to_raise(node)) or fact.event == "defer":
         _swallowing(frame, fact, args, node, lambda: body(entered))
@@ -307,6 +312,22 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
     with frame.collecting() as nodes:
         body(entered)
     frame.out.append(Region(place, kind, nodes, text))
+
+
+def _share(frame: Frame, args: tuple[Value, ...], node: ast.expr) -> Value:
+    """What ``split_between_processes(items)`` gives to each rank: one item more to some, unless they are padded."""
+    place = frame.place(node)
+    padded = len(args) > 1 or (
+        isinstance(node, ast.Call) and any(keyword.arg == "apply_padding" for keyword in node.keywords)
+    )
+    rank = Value("rank", (), frozenset({Taint("rank", place, text_of(node), "likely")}))
+    items = args[0] if args else None
+    even = items is None or padded
+    if items is not None and is_container(frame, items):
+        even = even or frame.machine.objects.info(items).kind == "dict"  # whose values are split
+    if not even and items is not None:
+        even = is_even_share(rank, NONE, Value("world"), items, length_of(frame, uncut(items)))
+    return symbol(("entered", place), NO_TAINT, NO_TAINT if even else rank.taint)
 
 
 def asked_to_raise(node: ast.expr) -> bool:

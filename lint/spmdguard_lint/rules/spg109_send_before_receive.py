@@ -62,7 +62,7 @@ from ..traces.divergence import group_key
 from ..traces.nodes import Op
 from ..values.evaluate import Valuation, evaluate
 from .registry import rule
-from .support_messages import Play, runs_through, scripts_of, valid
+from .support_messages import Outcome, Play, runs_through, scripts_of, valid
 from .support_numbers import worlds_of
 from .support_trees import Step, finding_at, reaching
 
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from ..values.value import Value
 
 RULE = rule(code="SPG109", name="send-before-receive", severity="warning", status="stable", page=__doc__)
+MEET = "call the collective on every rank before the messages, or behind them"
 HELP = "use `batch_isend_irecv`, or let half of the ranks receive first"
 _WORLDS = ((2, 2), (4, 2))
 
@@ -112,6 +113,8 @@ def _some_send(root: Root) -> Finding | None:
         outcome = Play(scripts.moves, eager=False).run()
         circle = outcome.circle()
         sending = [rank for rank in circle if outcome.stuck[rank].kind == "send"]
+        if circle and not sending:
+            return _root_first(outcome, circle)
         if sending:
             move = outcome.stuck[sending[0]]
             other = outcome.stuck[circle[(circle.index(sending[0]) + 1) % len(circle)]]
@@ -119,6 +122,18 @@ def _some_send(root: Root) -> Finding | None:
             message = f"rank {sending[0]} is in `{move.text}`, and the rank that would receive is in {where}"
             return finding_at(RULE, move.node, message, HELP, calls=move.calls, reached=other.node)
     return None
+
+
+def _root_first(outcome: Outcome, circle: list[int]) -> Finding | None:
+    """A rank that receives before it comes to a collective, whose root sends only behind it."""
+    waiting = [rank for rank in circle if rank not in outcome.meeting]
+    if not waiting or len(waiting) == len(circle):
+        return None
+    rank = waiting[0]
+    following = circle[(circle.index(rank) + 1) % len(circle)]
+    move, other = outcome.stuck[rank], outcome.stuck[following]
+    message = f"rank {rank} is in `{move.text}`, and rank {following} sends only behind `{other.text}`"
+    return finding_at(RULE, move.node, message, MEET, calls=move.calls, reached=other.node)
 
 
 def everyone(step: Step, tree: Tree) -> bool:

@@ -45,6 +45,8 @@ SENDS = frozenset({"send", "isend", "send_object_list"})
 RECEIVES = frozenset({"recv", "irecv", "recv_object_list"})
 MESSAGES = SENDS | RECEIVES | {"batch_isend_irecv"}
 _BLOCKING = frozenset({"send", "recv", "send_object_list", "recv_object_list"})
+_FROM_ROOT = frozenset({"broadcast", "broadcast_object_list", "scatter", "scatter_object_list"})
+_TO_ROOT = frozenset({"reduce", "gather", "gather_object"})
 _MEETINGS = frozenset({"barrier", "monitored_barrier", "all_reduce", "all_gather", "all_gather_object"})
 _MAX_MOVES, _MAX_ROUNDS = 400, 8
 
@@ -55,7 +57,10 @@ class Unclear(Exception):
 
 @dataclass(eq=False)
 class Move:
-    """One step of a rank; ``peer`` is None where any sender will do, ``places`` are the handles waited for."""
+    """One step of a rank; ``peer`` is None where any sender will do, ``places`` are the handles waited for.
+
+    ``root`` is that of a collective which has one.
+    """
 
     kind: str
     node: Node
@@ -64,6 +69,7 @@ class Move:
     tag: Hashable = 0
     blocking: bool = True
     places: frozenset[Place] = frozenset()
+    root: int | None = None
 
     @property
     def text(self) -> str:
@@ -90,8 +96,12 @@ class Posted:
 
 @dataclass(eq=False)
 class Meeting:
-    """A collective that a rank has begun, the ``number``-th of its own: it ends when all ranks have begun as many."""
+    """A collective that a rank has begun, the ``number``-th of its own: it ends when all ranks have begun as many.
 
+    Where there is a root, the others wait for it alone, or it alone waits; one that gives ends at once as sends do.
+    """
+
+    rank: int
     move: Move
     number: int
 
@@ -226,7 +236,10 @@ class _Reader:
         elif op.kind == "point-to-point":
             self._message(op, calls)
         elif _meets(op):
-            self._add(Move("meet", op, calls, blocking=not op.begins))
+            rooted = op.name in _FROM_ROOT | _TO_ROOT
+            root = evaluate(op.root, self.at) if rooted and op.root is not None else None
+            known = not rooted or isinstance(root, int)
+            self._add(Move("meet", op, calls, blocking=known and not op.begins, root=root if known else None))
 
     def _message(self, op: Op, calls: tuple[Call, ...]) -> None:
         receives = op.name in RECEIVES
@@ -314,7 +327,8 @@ class _Reader:
 def _meets(op: Op) -> bool:
     """Whether ranks wait for one another in an operation, at once or where its handle is waited for."""
     known = op.begins is not None or not op.handle
-    return op.name in _MEETINGS and op.kind == "collective" and group_key(op) is None and known
+    named = op.name in _MEETINGS | _FROM_ROOT | _TO_ROOT
+    return named and op.kind == "collective" and group_key(op) is None and known
 
 
 def _jumps(nodes: Tree) -> Iterator[Jump]:
@@ -391,7 +405,7 @@ class Play:
 
     def _begin(self, rank: int, move: Move) -> Message | Posted | Meeting:
         if move.kind == "meet":
-            meeting = Meeting(move, len(self.meetings[rank]) + 1)
+            meeting = Meeting(rank, move, len(self.meetings[rank]) + 1)
             self.meetings[rank].append(meeting)
             return meeting
         if move.kind == "receive":
@@ -425,8 +439,15 @@ class Play:
         return True
 
     def _missing(self, meeting: Meeting) -> frozenset[int]:
-        """The ranks that have not come to a collective."""
-        return frozenset(rank for rank, begun in enumerate(self.meetings) if len(begun) < meeting.number)
+        """The ranks that have not come to a collective, and without which it does not end on a rank."""
+        missing = frozenset(rank for rank, begun in enumerate(self.meetings) if len(begun) < meeting.number)
+        root = meeting.move.root
+        if root is None:
+            return missing
+        gives = getattr(meeting.move.node, "name", "") in _FROM_ROOT
+        if meeting.rank == root:
+            return frozenset() if gives and self.eager else missing
+        return missing & {root} if gives or not self.eager else frozenset()
 
     def _waited(self, rank: int, move: Move) -> Iterator[int]:
         """The ranks on which a wait still depends."""

@@ -33,6 +33,7 @@ from .pointing import (
     first_of_arms_apart,
     first_op,
     handed_in,
+    indirect,
     managers_op,
     next_round,
     raised_by,
@@ -258,7 +259,7 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
                 )
     else:
         assert op is not None
-        shown = anchor(op, calls) if brought is None else node
+        shown = _anchor(node, op, calls) if brought is None else node
         place, text = shown.place, getattr(shown, "text", "")
     if of_another_group(node, op or skipped) or made_before(node, op or skipped):
         taints = tuple(t._replace(certainty="possible") for t in taints)
@@ -284,6 +285,13 @@ def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: 
         handed=handed,
         caught=shape == "exit" and jump is not None and _caught(jump, candidate.k, node.form),
     )
+
+
+def _anchor(node: Branch, op: Op, calls: tuple[Node, ...]) -> Node:
+    """Where to point; where the ranks choose between functions, the call itself, whatever names it has for them."""
+    first = calls[0] if calls else None
+    chosen = node.form == "ternary" and isinstance(first, Call) and first.place == node.place
+    return node if chosen and isinstance(first, Call) and indirect(first) else anchor(op, calls)
 
 
 def _caught(jump: Jump, k: Continuation, form: str) -> bool:

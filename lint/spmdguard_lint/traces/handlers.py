@@ -35,6 +35,27 @@ _BROAD = frozenset(
 )
 _WRITES = frozenset({"write", "rename", "upload"})
 _ON_DATA = frozenset({"ValueError", "TypeError", "KeyError", "IndexError", "OverflowError"})
+_ASKED = frozenset({"network", "download", "upload"})
+_REQUESTS = frozenset(
+    {
+        "Exception",
+        "BaseException",
+        "OSError",
+        "ConnectionError",
+        "TimeoutError",
+        "RequestException",
+        "Timeout",
+        "ReadTimeout",
+        "ConnectTimeout",
+        "HTTPError",
+        "HTTPStatusError",
+        "RequestError",
+        "TimeoutException",
+        "URLError",
+        "HfHubHTTPError",
+        "ClientError",
+    }
+)
 _IO = frozenset(
     {"OSError", "IOError", "FileNotFoundError", "PermissionError", "ConnectionError", "TimeoutError"}
 )
@@ -122,6 +143,7 @@ def _left(
         return
     on_data = all(name in _ON_DATA for name in handler.names) if handler.names else False
     likely = alone or _reads_own(node.body) or (_writes_own(node.body) and not on_data)
+    likely = likely or _asks_service(handler, node.body)
     certainty = "likely" if likely else "possible"
     columns = lines(terms, after_error), lines(terms, normal)
     shown = jump.place, jump.text
@@ -263,6 +285,12 @@ def _forward(nodes: Tree) -> Op | None:
             if found is not None:
                 return found
     return None
+
+
+def _asks_service(handler: Handler, nodes: Tree) -> bool:
+    """Whether a clause is for requests of this rank to another machine: each has its own answer, or none."""
+    named = not handler.names or any(name in _REQUESTS for name in handler.names)
+    return named and any(isinstance(node, Event) and node.name in _ASKED for node in every_node(nodes))
 
 
 def _reads_own(nodes: Tree) -> bool:

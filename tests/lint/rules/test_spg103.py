@@ -329,3 +329,34 @@ def test_groups_of_other_members_are_other_groups() -> None:
         "SPG103",
         "SPG106",
     )
+
+
+def test_steps_from_a_table_by_rank() -> None:
+    """Where ranks take another function out of a table, the call is reported, not what stands in the function."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def fence(x):
+            dist.barrier()
+
+        def fold(x):
+            dist.all_reduce(x)
+
+        def plan(x):
+            steps = [fence, fold] if dist.get_rank() == 0 else [fold, fence]
+            for step in steps:
+                step(x)  # SPG103
+
+        def picked(x):
+            step = fence if dist.get_rank() == 0 else fold
+            step(x)  # SPG103
+
+        def alike(x, by_size):
+            step = fence if by_size else fold
+            step(x)
+            for step in (fence, fold):
+                step(x)
+        """,
+        "SPG103",
+    )

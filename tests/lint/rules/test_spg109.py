@@ -184,3 +184,81 @@ def test_programs_for_one_number_of_ranks() -> None:
         "SPG109",
         "SPG110",
     )
+
+
+def test_received_before_a_collective_with_a_root() -> None:
+    """A rank that receives before a collective, behind which alone its root sends; sent before, all is well."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def broadcast(x, token):
+            if dist.get_rank() == 1:
+                dist.recv(token, src=0)  # SPG109
+            dist.broadcast(x, src=0)
+            if dist.get_rank() == 0:
+                dist.send(token, dst=1)
+
+        def scatter(x, parts, token):
+            me = dist.get_rank()
+            if me == 0:
+                dist.scatter(x, parts, src=0)
+                dist.send(token, dst=1)
+            else:
+                if me == 1:
+                    dist.recv(token, src=0)  # SPG109
+                dist.scatter(x, src=0)
+
+        def reduced_behind(x, token):
+            if dist.get_rank() == 0:
+                dist.recv(token, src=1)  # SPG109
+            dist.reduce(x, dst=0)
+            if dist.get_rank() == 1:
+                dist.send(token, dst=0)
+
+        def sent_before(x, token):
+            if dist.get_rank() == 0:
+                dist.send(token, dst=1)
+            elif dist.get_rank() == 1:
+                dist.recv(token, src=0)
+            dist.broadcast(x, src=0)
+
+        def both_behind(x, token):
+            dist.broadcast(x, src=0)
+            if dist.get_rank() == 1:
+                dist.recv(token, src=0)
+            if dist.get_rank() == 0:
+                dist.send(token, dst=1)
+
+        def in_flight(x, token):
+            if dist.get_rank() == 1:
+                work = dist.irecv(token, src=0)
+            dist.broadcast(x, src=0)
+            if dist.get_rank() == 0:
+                dist.send(token, dst=1)
+            elif dist.get_rank() == 1:
+                work.wait()
+        """,
+        "SPG109",
+        "SPG110",
+    )
+
+
+def test_received_before_all_are_waited_for() -> None:
+    """A root that gathers waits for all, whatever the size: its sender comes to no send before."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def gathered(x, parts, token):
+            if dist.get_rank() == 1:
+                dist.recv(token, src=0)  # SPG110
+            if dist.get_rank() == 0:
+                dist.gather(x, parts, dst=0)
+                dist.send(token, dst=1)
+            else:
+                dist.gather(x, dst=0)
+        """,
+        "SPG109",
+        "SPG110",
+    )
