@@ -50,6 +50,7 @@ class Fact:
         "args" (returns its arguments, wrapped the same way: a tuple for several).
     ``varying``: one of VARYING_KINDS when ``result`` is "varying".
     ``returns``: canonical qualified name of the type of the result, when known.
+    ``returns_if``: an argument and the type of the result where it is given.
     ``main_only``: for a predicate that is true on one rank: "main" | "local_main" | "last" | "one" (any
         other single rank); for a decorator, context manager or call that runs its body or function on those
         ranks only, likewise with ``wraps``.
@@ -92,6 +93,7 @@ class Fact:
     result: str = "pure"
     varying: str = ""
     returns: str = ""
+    returns_if: tuple[Arg, str] | None = None
     main_only: str = ""
     wraps: str = ""
     async_handle: bool = False

@@ -28,6 +28,7 @@ STATE = "transformers.TrainerState"
 CALLBACK = "transformers.TrainerCallback"
 MODEL = "transformers.PreTrainedModel"
 TRAINED = "transformers.Trainer, its own model"
+_SHARED_METRIC = "evaluate.PreparedModule"  # of which each process has a part
 
 _HOOK = (ARGUMENTS, STATE, "transformers.TrainerControl")
 _MAIN_FIRST = agreed("main_process_first", wraps="context", event="main-first")
@@ -51,7 +52,9 @@ FUNCTIONS: dict[str, Fact] = {
     "transformers.is_torch_available": UNIFORM,
     "transformers.integrations.is_deepspeed_zero3_enabled": UNIFORM,
     "torchmetrics.utilities.distributed.gather_all_tensors": agreed("all_gather", Arg(1, "group")),
-    "evaluate.load": local("download", returns="evaluate.EvaluationModule"),
+    "evaluate.load": local(
+        "download", returns="evaluate.EvaluationModule", returns_if=(Arg(3, "process_id"), _SHARED_METRIC)
+    ),
     "peft.get_peft_model": Fact(result="arg0", returns=MODULE),
 }
 
@@ -206,6 +209,13 @@ TYPES: dict[str, TypeFacts] = {
     ),
     "evaluate.EvaluationModule": TypeFacts(
         methods={"compute": local("read"), "add_batch": local("write"), "add": local("write")}
+    ),
+    # each process hands in its part, for which the first one waits
+    _SHARED_METRIC: TypeFacts(
+        bases=("evaluate.EvaluationModule",),
+        methods={
+            "compute": exchanged("evaluate.compute", certainty="likely", raises_local=True, event="read")
+        },
     ),
 }
 

@@ -403,7 +403,7 @@ def result_of_fact(
         return _typed(fact.returns, fact, name, receiver, members, place, 0)
     if fact.returns:
         made_of = made_from(fact, receiver, args, kwargs)
-        return _typed(fact.returns, fact, name, receiver, made_of, place, 0)
+        return _typed(_type_of_result(fact, args, kwargs), fact, name, receiver, made_of, place, 0)
     if fact.result == "uniform":
         return symbol((name, place))
     given = [value for key, value in kwargs.items() if key not in ("device", "dtype")]
@@ -425,6 +425,12 @@ def _pair(
 
     facts_of = (replace(part, group=part.group or fact.group) for part in fact.parts)
     return tuple_value([result_of_fact(frame, one, name, receiver, args, kwargs, node) for one in facts_of])
+
+
+def _type_of_result(fact: Fact, args: list[Value], kwargs: dict[str, Value]) -> str:
+    """The type of what a call returns; a constant is the same everywhere and asks for nothing else."""
+    given = None if fact.returns_if is None else argument(fact.returns_if[0], args, kwargs)
+    return fact.returns if fact.returns_if is None or given is None or is_const(given) else fact.returns_if[1]
 
 
 def _typed(

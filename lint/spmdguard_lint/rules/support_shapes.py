@@ -16,7 +16,7 @@ from ..model import Certainty
 from ..traces.judged import group_key
 from ..traces.nodes import Branch, Op, every_node
 from ..values.evaluate import UNKNOWN, Valuation, evaluate, rank_dependent, truth, world_dependent
-from ..values.value import called, parts_of
+from ..values.value import called, expression, parts_of
 from .support_lengths import cut_to_own_length, generated, sized_by_itself
 from .support_trees import WORLDS, Path, reaching
 
@@ -73,6 +73,7 @@ KEEPING = frozenset(
 )
 _ELEMENTWISE = frozenset({"+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!="})
 MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
+_COUNTED = {"histc": 1, "linspace": 2, "logspace": 2}  # which operand says how many elements there are
 _RESIZING = frozenset({"interpolate", "upsample", "resize", "center_crop"})
 _FILTERS = frozenset({"masked_select", "nonzero", "unique", "unique_consecutive", "argwhere"})
 _COUNTERS = frozenset({"bincount", "one_hot"})  # as long as the largest number, where no length is given
@@ -220,6 +221,9 @@ def dimensions(value: Value, at: Valuation) -> Dimensions | None:
     if value.tag == "ite":
         chosen = truth(value.data[0], at)
         return None if chosen is None else dimensions(value.data[1 if chosen else 2], at)
+    if value.tag == "expr" and (counted := _counted(called(value.data[0]), value.data[1])) is not None:
+        size = evaluate(counted, at)
+        return (size if isinstance(size, int) and not isinstance(size, bool) else None,)
     if value.tag != "expr" or called(value.data[0]) not in MADE:
         return None
     operands = tuple(o for o in value.data[1] if not (o.tag == "expr" and o.data[0] == "dtype"))
@@ -232,6 +236,15 @@ def dimensions(value: Value, at: Valuation) -> Dimensions | None:
     if any(isinstance(size, (bool, str, float)) for size in sizes):
         return None
     return tuple(None if size is UNKNOWN else size for size in sizes)
+
+
+def _counted(name: str, operands: tuple[Value, ...]) -> Value | None:
+    """What says how many elements a call gives that fills one dimension; None of other calls."""
+    given = [one for one in operands if not (one.tag == "expr" and one.data[0] == "dtype")]
+    if name == "arange" and 0 < len(given) < 3:
+        return given[0] if len(given) == 1 else expression("-", (given[1], given[0]))
+    which = _COUNTED.get(name)
+    return given[which] if which is not None and which < len(given) else None
 
 
 def differing_sizes(first: Value, here: Valuation, second: Value, there: Valuation) -> bool:

@@ -135,3 +135,42 @@ def test_state_of_a_prepared_model() -> None:
     assert agree(program.format(arguments=plugin, mark="  # SPG101"), "SPG101", "SPG104")
     plain = program.replace(", FullyShardedDataParallelPlugin", "")
     assert agree(plain.format(arguments="", mark=""), "SPG101", "SPG104")
+
+
+def test_metrics_of_which_each_process_has_a_part() -> None:
+    """A metric of ``evaluate`` with a part on each process is computed by all of them; any other by whom it suits."""
+    assert agree(
+        """
+        import evaluate
+        import torch.distributed as dist
+        from accelerate import Accelerator
+
+        def alone(guesses, truths):
+            rank = dist.get_rank()
+            metric = evaluate.load("f1", num_process=dist.get_world_size(), process_id=rank)
+            if rank == 0:
+                print(metric.compute(predictions=guesses, references=truths))  # SPG101
+
+        class Scorer:
+            def __init__(self, run):
+                self.accelerator = Accelerator()
+                me = self.accelerator.process_index
+                self.metric = evaluate.load("f1", None, None, me, self.accelerator.num_processes, experiment_id=run)
+
+            def score(self):
+                if self.accelerator.is_main_process:
+                    return self.metric.compute()  # SPG101
+                return None
+
+            def on_all(self):
+                found = self.metric.compute()
+                if self.accelerator.is_main_process:
+                    print(found)
+
+        def gathered(guesses, truths):
+            metric = evaluate.load("f1")
+            if dist.get_rank() == 0:
+                print(metric.compute(predictions=guesses, references=truths))
+        """,
+        "SPG101",
+    )

@@ -339,3 +339,33 @@ def test_computed_element_by_element() -> None:
         """,
         "SPG107",
     )
+
+
+def test_lengths_that_a_call_is_told() -> None:
+    """Bins of a histogram, steps and ranges are the length of what a call gives; equal ranges elsewhere are as long."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def counted(values, bins):
+            return torch.histc(values, bins=bins, min=0, max=1)
+
+        def differ(values):
+            own = 10 + dist.get_rank()
+            dist.all_reduce(counted(values, own))  # SPG107
+            dist.all_reduce(torch.histc(values, own))  # SPG107
+            dist.all_reduce(torch.linspace(0, 1, steps=own))  # SPG107
+            dist.all_reduce(torch.arange(own, dtype=torch.float32))  # SPG107
+            dist.all_reduce(torch.arange(2, own))  # SPG107
+
+        def alike(values, number):
+            rank, world = dist.get_rank(), dist.get_world_size()
+            dist.all_reduce(counted(values, 10 + world))
+            dist.all_reduce(torch.histc(values, 10, min=rank, max=rank + 1))
+            dist.all_reduce(torch.linspace(rank, rank + 1, 8))
+            dist.all_reduce(torch.arange(rank * 4, rank * 4 + 4))
+            dist.all_reduce(torch.arange(rank, number * world, world))
+        """,
+        "SPG107",
+    )

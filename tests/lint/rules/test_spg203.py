@@ -119,3 +119,49 @@ def test_a_repeated_step() -> None:
         """,
         *HANDLERS,
     )
+
+
+def test_memory_probed_before_the_model_is_wrapped() -> None:
+    """A backward pass of a model that is wrapped only later exchanges nothing; of one wrapped before, it does."""
+    assert agree(
+        """
+        import torch
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def probe(net, batch, size):
+            while size > 0:
+                try:
+                    net(batch[:size]).sum().backward()
+                    return size
+                except torch.cuda.OutOfMemoryError:
+                    size //= 2
+            return 0
+
+        def train(net, batch):
+            net = net.cuda()
+            size = probe(net, batch, 64)
+            model = DDP(module=net)
+            return model, size
+        """,
+        "SPG203",
+    )
+    assert agree(
+        """
+        import torch
+        from torch.nn.parallel import DistributedDataParallel as DDP
+
+        def probe(net, batch, size):
+            while size > 0:
+                try:
+                    net(batch[:size]).sum().backward()
+                    return size
+                except torch.cuda.OutOfMemoryError:  # SPG203
+                    size //= 2
+            return 0
+
+        def train(net, batch):
+            model = DDP(net)
+            return probe(model, batch, 64)
+        """,
+        "SPG203",
+    )
