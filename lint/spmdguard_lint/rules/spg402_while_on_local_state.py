@@ -88,6 +88,8 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             f"`{divergence.condition_text}` ends when this rank's own state says so, "
             f"and each round calls `{divergence.text}`"
         )
+        if divergence.operation is None:
+            message = f"`{divergence.condition_text}` may have no round on some ranks, and a round leaves"
         yield from_divergence(RULE, divergence, message, HELP, place=where_repeated(divergence))
     yield from _swapping(analysis)
 

@@ -195,8 +195,10 @@ def _ends_by_conditions(loop: Loop, quiet: Reader) -> bool:
         for node in tree:
             if isinstance(node, Jump) and node.kind in ways:
                 return False
-            judged = isinstance(node, Branch) and variance(node.condition.taint)
-            if not judged and not isinstance(node, Loop):
+            if isinstance(node, Loop):
+                if not variance(node.trip):
+                    stack += ((node.body, ways - {"break"}), (node.orelse, ways))
+            elif not (isinstance(node, Branch) and variance(node.condition.taint)):
                 inside = _ENDS if isinstance(node, Call) else ways
                 stack.extend((child, inside) for child in node.subtrees())
     return True

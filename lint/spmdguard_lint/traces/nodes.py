@@ -330,3 +330,20 @@ def every_node(tree: Tree, *, apart: bool = False) -> Iterator[Node]:
         inside = (node.body,) if apart and isinstance(node, Region) else node.subtrees()
         for child in reversed(inside):
             stack.extend(reversed(child))
+
+
+def outside(node: Node, child: Tree, kinds: frozenset[str]) -> set[str]:
+    """How jumps in a subtree of a node look from outside: a call contains returns, the body of a loop breaks.
+
+    A block resumed inside a generator jumps in the function that consumes the generator ("outer").
+    """
+    if isinstance(node, Loop) and child is node.body:
+        return set(kinds - {"break", "continue"})
+    if isinstance(node, Call):
+        return {k[6:] if k.startswith("outer-") else k for k in kinds if k not in ("return", "for-break")}
+    if isinstance(node, Yielded):
+        renamed = {"return": "outer-return", "break": "outer-break", "continue": "outer-continue"}
+        if node.form == "for":
+            renamed.update({"break": "for-break", "continue": "for-break"})
+        return {renamed.get(k, k) for k in kinds}
+    return set(kinds)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .nodes import APART, Fallible, Jump, Loop, Node, Region, Tree, Try
-from .terms import outside
+from .nodes import APART, Fallible, Jump, Loop, Node, Region, Tree, Try, outside
 
 Ways = frozenset[str]
 _STRAIGHT: Ways = frozenset()
@@ -44,13 +43,13 @@ def _node(node: Node, concerns: Callable[[Node], bool], caught: bool, found: set
     mine = [_tree(child, concerns, caught, found) for child in node.subtrees()]
     if concerns(node) or (caught and isinstance(node, Fallible)):
         return None
-    ways = _STRAIGHT
-    for leads in mine:
+    ways: set[str] = set()
+    for child, leads in zip(node.subtrees(), mine, strict=True):
         if leads is None:
             return None
-        ways = ways | leads
-    if isinstance(node, Loop):
-        if node.form == "while" and not ways & {"break", "end"}:
-            return None
-        ways = ways - {"end"}
-    return frozenset(outside(node, ways))
+        if isinstance(node, Loop) and child is node.body:
+            if node.form == "while" and not leads & {"break", "end"}:
+                return None
+            leads = leads - {"end"}
+        ways |= outside(node, child, leads)
+    return frozenset(ways)

@@ -125,7 +125,7 @@ def leaving(nodes: Tree) -> Iterator[tuple[Jump, tuple[Node, ...]]]:
             for found, path in leaving(child):
                 if isinstance(node, Call) and found.kind == "return":
                     continue
-                if isinstance(node, Loop) and found.kind in ("break", "continue"):
+                if isinstance(node, Loop) and child is node.body and found.kind in ("break", "continue"):
                     continue
                 if isinstance(node, Try) and child is node.body and is_caught(node, found):
                     continue
@@ -186,6 +186,29 @@ def way_to(wanted: Node, nodes: Tree) -> tuple[Node, ...] | None:
             if way is not None:
                 return (node, *way)
     return None
+
+
+def stands_at(
+    nodes: Tree, k: Continuation, wanted: Node, inner: tuple[Tree, Continuation] | None
+) -> int | None:
+    """Which statement of a block is a node, or holds the block around it that is the next one inward.
+
+    Calls with the same arguments share one body: in which of them the inner block is read says its continuation.
+    """
+    call = None
+    if inner is not None and len(inner[1].calls) > len(k.calls):
+        call = inner[1].calls[len(k.calls)]
+    for index, one in enumerate(nodes):
+        if one is wanted or (call is not None and one is call):
+            return index
+        for deeper in every_node([one]):
+            if deeper is call if call is not None else _has_block(deeper, inner):
+                return index
+    return None
+
+
+def _has_block(node: Node, inner: tuple[Tree, Continuation] | None) -> bool:
+    return inner is not None and any(child is inner[0] for child in node.subtrees())
 
 
 def call_name(path: tuple[Node, ...]) -> str:

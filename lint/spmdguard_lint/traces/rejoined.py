@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..values.evaluate import rank_dependent
 from .nodes import Branch, Loop, Node, Tree, every_node
+from .pointing import stands_at
 from .terms import Reader, TooLarge
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ def rejoins(chain: Chain, node: Node, quiet: Reader, alike: Alike) -> bool:
     reader = _reader(quiet)
     try:
         for position, (nodes, k) in enumerate(chain):
-            inside = chain[position - 1][0] if position else None
-            index = next((i for i, one in enumerate(nodes) if one is node or _holds(one, inside)), None)
+            index = stands_at(nodes, k, node, chain[position - 1] if position else None)
             if index is None:
                 return False
             if _is_paired(nodes, index, k, reader, alike):
@@ -53,12 +53,6 @@ def _reader(quiet: Reader) -> Reader:
         made.operating, made.leaving, made.held = quiet.operating, quiet.leaving, quiet.held
         quiet.by_valuation[_NAME] = made
     return made
-
-
-def _holds(node: Node, inside: Tree | None) -> bool:
-    return inside is not None and any(
-        child is inside for one in every_node([node]) for child in one.subtrees()
-    )
 
 
 def _is_paired(nodes: Tree, index: int, k: Continuation, reader: Reader, alike: Alike) -> bool:

@@ -23,7 +23,8 @@ from ..values.evaluate import (
 from ..values.value import Value
 from .judged import Candidate
 from .nodes import Branch, Event, Jump, Tree, every_node
-from .terms import ABORT, END, Reader
+from .pointing import stands_at
+from .terms import ABORT, END, Continuation, Reader
 
 _WORLDS = (2, 3, 4)
 _MAX_UNKNOWN = 2
@@ -70,14 +71,13 @@ def _events_around(candidate: Candidate) -> tuple[list[Event], list[Event]]:
     """What comes before a branch and behind it, in the blocks around."""
     before: list[Event] = []
     behind: list[Event] = []
-    inside: Tree | None = None
-    for nodes, _ in candidate.chain:
-        for index, one in enumerate(nodes):
-            if one is candidate.node or any(child is inside for child in one.subtrees()):
-                before += _events(nodes[:index])
-                behind += _events(nodes[index + 1 :])
-                break
-        inside = nodes
+    inside: tuple[Tree, Continuation] | None = None
+    for nodes, k in candidate.chain:
+        index = stands_at(nodes, k, candidate.node, inside)
+        if index is not None:
+            before += _events(nodes[:index])
+            behind += _events(nodes[index + 1 :])
+        inside = nodes, k
     return before, behind
 
 

@@ -33,6 +33,7 @@ from .nodes import (
     Tree,
     Try,
     Yielded,
+    outside,
     without_exchange,
 )
 from .questions import question
@@ -465,7 +466,7 @@ class Reader:
                 if isinstance(node, Op) and node.name == "destroy_process_group":
                     found.add("destroy")
                 for child in node.subtrees():
-                    found |= outside(node, self.ways_out(child))
+                    found |= outside(node, child, self.ways_out(child))
             known = self.leaving[key] = frozenset(found)
         return known
 
@@ -481,20 +482,3 @@ class Reader:
         if isinstance(node, Op):
             return self.counts(node) and node.name != "destroy_process_group"
         return any(self.has_ops(child) for child in node.subtrees())
-
-
-def outside(node: Node, kinds: frozenset[str]) -> set[str]:
-    """How jumps inside a node look from outside: a call contains returns, a loop breaks.
-
-    A block resumed inside a generator jumps in the function that consumes the generator ("outer").
-    """
-    if isinstance(node, Loop):
-        return set(kinds - {"break", "continue"})
-    if isinstance(node, Call):
-        return {k[6:] if k.startswith("outer-") else k for k in kinds if k not in ("return", "for-break")}
-    if isinstance(node, Yielded):
-        renamed = {"return": "outer-return", "break": "outer-break", "continue": "outer-continue"}
-        if node.form == "for":
-            renamed.update({"break": "for-break", "continue": "for-break"})
-        return {renamed.get(k, k) for k in kinds}
-    return set(kinds)
