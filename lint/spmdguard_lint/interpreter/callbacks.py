@@ -55,7 +55,7 @@ def each_callback(frame: Frame, node: ast.For | ast.AsyncFor, iterated: Value) -
     if added is None:
         return False
     from .assignment import assign
-    from .machine import conjunction
+    from .outcomes import conjunction
     from .statements import branch, execute_block
 
     place = frame.place(node)

@@ -81,7 +81,8 @@ def _after(frame: Frame, method: FunctionInfo, name: str, held: Value) -> Taints
 
 def _run(frame: Frame, method: FunctionInfo, name: str, held: Value) -> tuple[Frame, Value | None]:
     """Read a method on symbolic parameters: its frame, and the container that then stands in the field."""
-    from .machine import BudgetExceeded, FollowExceeded, lines_of, return_value
+    from .machine import BudgetExceeded, FollowExceeded, lines_of
+    from .outcomes import return_value
     from .parameters import bind_symbolic
     from .statements import execute_block
 

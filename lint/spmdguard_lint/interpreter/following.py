@@ -17,8 +17,9 @@ from .expressions import text_of
 from .frame import Frame
 from .kept import agree_on_failures
 from .kinds import PLACEMENT
-from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of, return_value
+from .machine import MAX_DEPTH, TELLING, BudgetExceeded, FollowExceeded, lines_of
 from .memo import Remembered
+from .outcomes import return_value
 from .state import State
 
 if TYPE_CHECKING:

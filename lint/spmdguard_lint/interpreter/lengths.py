@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values.value import NO_TAINT, Taints, Value, doubted, is_const, retaint, union
+from ..values.value import NO_TAINT, Taints, Value, constant, doubted, is_const, retaint, union
 
 _AS_LONG = frozenset(
     {
@@ -50,3 +50,20 @@ def part_of_share(part: Value, made: Value, index: Value) -> Value:
     """One of several things that a call gives: as long on every rank where what the call makes is (two loaders)."""
     call = is_const(index) and made.tag == "expr" and str(made.data[0]).startswith("call:")
     return retaint(part, part.taint, NO_TAINT) if call and made.trip is not None and not made.trip else part
+
+
+def count_of(iterated: Value) -> Value | None:
+    """The number of rounds of a loop over a value, where it is a constant or what ``range`` is given."""
+    if iterated.tag == "tuple":
+        return constant(len(iterated.data))
+    if iterated.tag == "expr" and iterated.data[0] == "range":
+        operands = iterated.data[1]
+        if all(is_const(o) and isinstance(o.data[0], int) for o in operands):
+            try:
+                return constant(len(range(*(o.data[0] for o in operands))))
+            except (TypeError, ValueError):
+                return None
+        if len(operands) == 1:
+            only: Value = operands[0]
+            return only
+    return None

@@ -16,7 +16,6 @@ from ..values.value import (
     Taint,
     Taints,
     Value,
-    constant,
     is_const,
     negate,
     retaint,
@@ -30,10 +29,11 @@ from .contents import as_chosen, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
 from .kept import ends_early, present
-from .lengths import trip_taint
+from .lengths import count_of, trip_taint
 from .limits import is_limited, is_quiet_behind
 from .numbered import Behind, generator_behind
 from .orders import as_long, order_of
+from .outcomes import given_in_round, given_inside, return_value
 from .progress import left_over
 from .protocols import iterator_of, next_of
 from .registries import of_registry
@@ -49,12 +49,16 @@ MAX_ROUNDS = 4
 
 
 class Rounds(NamedTuple):
-    """The states before a loop, at its head, and at the end of a round that goes on; how rounds end early."""
+    """The states before a loop, at its head, and at the end of a round that goes on; how rounds end early.
+
+    ``returned`` is how often the function returned before it.
+    """
 
     before: State
     head: State
     back: State | None
     loop: LoopFrame
+    returned: int
 
 
 def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
@@ -96,7 +100,7 @@ def execute_for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         trip,
         f"for {text_of(node.target)} in {text_of(node.iter)}",
         as_chosen(frame, iterated) if iterated.tag == "ite" else iterated,
-        _count(iterated),
+        count_of(iterated),
     )
     if item and frame.out and isinstance(frame.out[-1], Loop) and frame.out[-1].place == frame.place(node):
         frame.out[-1].order = (*sorted(order), *order_taint(item[0]))
@@ -116,23 +120,6 @@ def trip_of(frame: Frame, iterated: Value, order: Taints) -> Taints:
         return trip_taint(iterated)
     reasons = {(t.place, t.text) for t in order}
     return frozenset(t for t in trip_taint(iterated) if (t.place, t.text) not in reasons)
-
-
-def _count(iterated: Value) -> Value | None:
-    """The number of rounds, where it is a constant."""
-    if iterated.tag == "tuple":
-        return constant(len(iterated.data))
-    if iterated.tag == "expr" and iterated.data[0] == "range":
-        operands = iterated.data[1]
-        if all(is_const(o) and isinstance(o.data[0], int) for o in operands):
-            try:
-                return constant(len(range(*(o.data[0] for o in operands))))
-            except (TypeError, ValueError):
-                return None
-        if len(operands) == 1:
-            only: Value = operands[0]
-            return only
-    return None
 
 
 def execute_while(frame: Frame, node: ast.While) -> None:
@@ -198,8 +185,10 @@ def run_loop(
     entry = head
     back: State | None = None
     loop = LoopFrame(len(frame.path))
+    returned = len(frame.returns)
     for round_number in range(MAX_ROUNDS):
         loop = LoopFrame(len(frame.path), node)
+        del frame.returns[returned:]  # of earlier rounds, which the last one stands for
         frame.loops.append(loop)
         watched = len(frame.watchers[-1].states) if frame.watchers else 0
         frame.state = head.copy()
@@ -220,7 +209,7 @@ def run_loop(
             del frame.watchers[-1].states[watched + 40 :]
         head = following
     frame.state = back
-    return nodes, Rounds(before, head, back, loop)
+    return nodes, Rounds(before, head, back, loop, returned)
 
 
 def _without_constants(frame: Frame, state: State, node: ast.AST, label: object) -> State:
@@ -246,9 +235,11 @@ def finish_loop(
     count: Value | None,
 ) -> None:
     """Join the ways out of a loop, run its else clause and append its node."""
-    before, head, _, loop = after
+    before, head, _, loop, returned = after
     label = frame.place(node)
     is_while = isinstance(node, ast.While)
+    if loop.ends if is_while else count is None or not is_const(count):
+        given_in_round(frame, returned, loop.path_length, label, trip)
     normal: State | None
     if is_while:
         normal = None
@@ -259,7 +250,11 @@ def finish_loop(
     frame.state = normal
     with frame.collecting() as else_nodes:
         if normal is not None:
+            returned = len(frame.returns)
             execute_block(frame, node.orelse)
+            if loop.breaks:
+                why = union(*(taint for _, taint in loop.breaks))
+                given_inside(frame, returned, loop.path_length, symbol((label, "no break"), why))
     result = frame.state
     for state, taint in loop.breaks:
         result = join(state, result, symbol((label, "break"), taint), taint)
@@ -316,7 +311,7 @@ def _for_over_generator(frame: Frame, node: ast.For | ast.AsyncFor, behind: Behi
 def consume(frame: Frame, node: ast.AST, generator: Value, body: Callable[[Value], None], text: str) -> bool:
     """Run a project generator to its end, with ``body`` at each yield; False where it is not followed."""
     from .following import hide
-    from .machine import BudgetExceeded, FollowExceeded, return_value
+    from .machine import BudgetExceeded, FollowExceeded
     from .parameters import bind_arguments
 
     info, closure, receiver, args, kwargs = generator.data
@@ -375,8 +370,10 @@ def _at_yield(
         first = frame.state.copy()
         machine.stack.remove(info)
         try:
+            returned = len(frame.returns)
             with frame.collecting() as nodes:
                 body(value)
+            given_in_round(frame, returned, loop.path_length, frame.place(node), running.path_taint())
         finally:
             machine.stack.append(info)
         running.out.append(Yielded(frame.place(node), nodes, "for"))

@@ -22,13 +22,13 @@ from ..names.symbols import Symbol
 from ..source.unparsing import unparse
 from ..source.walking import walk
 from ..traces.nodes import Tree
-from ..values.value import NONE, Place, Taint, Taints, Value, choice, constant, symbol, union
+from ..values.value import NONE, Place, Taint, Taints, Value, constant
 from .frame import Frame
 from .heap import Heap
 from .memo import CallMemo
 from .objects import ObjectTable
 from .signals import installs_handler
-from .state import State, join
+from .state import State
 
 if TYPE_CHECKING:
     from ..names.classes import ClassInfo
@@ -423,38 +423,6 @@ def finish_hook(frame: Frame, function: FunctionInfo) -> None:
     from .hooks import after_root
 
     after_root(frame, function)
-
-
-def return_value(frame: Frame, place: Place) -> tuple[Value, State | None]:
-    """The joined value and state of everything a frame may return, including falling off its end."""
-    outcomes: list[tuple[tuple[tuple[Value, bool], ...], Value, State]] = list(frame.returns)
-    if frame.state is not None:
-        outcomes.append((tuple(frame.path), NONE, frame.state))
-    if not outcomes:
-        return symbol(("never", place)), None
-    value, state = outcomes[-1][1], outcomes[-1][2]
-    decisions = {(condition.key, taken) for path, _, _ in outcomes for condition, taken in path}
-    for path, earlier, earlier_state in reversed(outcomes[:-1]):
-        # a test whose other answer never returns (a fatal precondition) tells no outcomes apart
-        telling = tuple(step for step in path if (step[0].key, not step[1]) in decisions)
-        condition = conjunction(telling or path, place)
-        value = choice(condition, earlier, value)
-        state = join(earlier_state, state, condition) or state
-    return value, state
-
-
-def conjunction(path: Sequence[tuple[Value, bool]], place: Place) -> Value:
-    """The condition of a path as one value."""
-    from ..values.value import TRUE, expression, negate
-
-    terms = [condition if holds else negate(condition) for condition, holds in path]
-    if not terms:
-        return TRUE
-    if len(terms) == 1:
-        return terms[0]
-    if sum(t.size for t in terms) > 30:
-        return symbol(("path", place, len(terms)), union(*(t.taint for t in terms)))
-    return expression("and", terms)
 
 
 def statement_count(body: Sequence[ast.stmt]) -> int:

@@ -372,7 +372,7 @@ def _interpret_init(frame: Frame, cls: ClassInfo, init: FunctionInfo) -> dict[st
     try:
         with inner.collecting():
             execute_block(inner, init.body)
-        from .machine import return_value
+        from .outcomes import return_value
 
         _, state = return_value(inner, inner.place(init.node))
     except (BudgetExceeded, FollowExceeded):

@@ -11,6 +11,7 @@ from ..traces.nodes import Branch, Fallible, Handler, Jump, Tree, Try
 from ..values.value import NO_TAINT, Place, Taint, Taints, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch
+from .outcomes import given_inside
 from .state import State, join
 from .statements import execute_block
 
@@ -108,10 +109,7 @@ def _returns_unless_raised(
     caught = [one for one in watch.raises if watch.catches(one.name)]
     if caught or memory:
         raised = symbol(("raised", place), union(memory, *(one.taint for one in caught)))
-        for position in range(num_returns, len(frame.returns)):
-            path, value, state = frame.returns[position]
-            around, inside = path[: watch.since], path[watch.since :]
-            frame.returns[position] = ((*around, (raised, False), *inside), value, state)
+        given_inside(frame, num_returns, watch.since, raised, holds=False)
 
 
 def _raised_name(watch: Watch, names: tuple[str, ...]) -> str:

@@ -106,7 +106,8 @@ def _either_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable
 def _generator_manager(frame: Frame, manager: Value, node: ast.expr, body: Callable[[Value], None]) -> None:
     """``@contextmanager``: the body runs where the generator yields, in each arm that does."""
     from .following import hide
-    from .machine import BudgetExceeded, FollowExceeded, return_value
+    from .machine import BudgetExceeded, FollowExceeded
+    from .outcomes import return_value
     from .parameters import bind_arguments
 
     function, args, kwargs = manager.data
