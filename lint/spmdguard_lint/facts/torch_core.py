@@ -92,6 +92,9 @@ FUNCTIONS: dict[str, Fact] = {
     "torch.accelerator.device_count": Fact(result="uniform", event="device-count"),
     "torch.cuda.current_device": varying("rank", event="local-rank", certainty="likely"),
     "torch.cuda.is_available": UNIFORM,
+    "torch.cuda.is_bf16_supported": UNIFORM,
+    "torch.accelerator.is_available": UNIFORM,
+    "torch.accelerator.current_accelerator": UNIFORM,
     "torch.cuda.get_device_properties": UNIFORM,  # the cards of a job are taken to be alike
     "torch.cuda.get_device_capability": UNIFORM,
     "torch.cuda.get_device_name": UNIFORM,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..source.walking import walk
 from ..traces.catching import is_caught
-from ..traces.nodes import Branch, Fallible, Handler, Jump, Tree, Try
+from ..traces.nodes import Branch, Fallible, Handler, Jump, Op, Tree, Try, every_node
 from ..values.value import NO_TAINT, Place, Taint, Taints, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch
@@ -49,11 +49,13 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
             execute_block(frame, node.orelse)
     after: State | None = frame.state
     raised = _raised_state(watch, body_state, place) if node.handlers else None
-    _returns_unless_raised(frame, num_returns, watch, place, memory)
     handlers: list[Handler] = []
     why = frozenset({Taint("exception", place, "an exception in the try body", _certainty(node, body))})
     condition = symbol(
         ("raised", place), NO_TAINT if _asks_for_package(node) or _asks_for_form(node, body) else why
+    )
+    _returns_unless_raised(
+        frame, num_returns, watch, place, union(memory, condition.taint if _may_raise(body) else NO_TAINT)
     )
     for clause in node.handlers:
         assert raised is not None
@@ -103,12 +105,15 @@ def _of_memory(clause: ast.ExceptHandler) -> bool:
 
 
 def _returns_unless_raised(
-    frame: Frame, num_returns: int, watch: Watch, place: object, memory: Taints
+    frame: Frame, num_returns: int, watch: Watch, place: object, unsaid: Taints
 ) -> None:
-    """A return in the body happens where nothing that a clause catches was raised before it."""
+    """A return in the body happens where nothing that a clause catches was raised before it.
+
+    What is ``unsaid`` is why one rank alone may raise what the program does not raise itself.
+    """
     caught = [one for one in watch.raises if watch.catches(one.name)]
-    if caught or memory:
-        raised = symbol(("raised", place), union(memory, *(one.taint for one in caught)))
+    if caught or (unsaid and watch.clauses):
+        raised = symbol(("raised", place), union(unsaid, *(one.taint for one in caught)))
         given_inside(frame, num_returns, watch.since, raised, holds=False)
 
 
@@ -153,9 +158,16 @@ def _certainty(node: Any, body: Tree) -> str:
 
 def _asks_for_package(node: Any) -> bool:
     """Whether a try statement only imports, and does without what is not installed: the same on every rank."""
-    names = [name for clause in node.handlers for name in handler_names(clause.type) or ("",)]
-    imports = all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in node.body)
-    return imports and all(name in ("ImportError", "ModuleNotFoundError") for name in names)
+    imports = [one for one in node.body if isinstance(one, (ast.Import, ast.ImportFrom))]
+    others = [one for one in node.body if one not in imports]
+    if not imports or not all(isinstance(one, (ast.Assign, ast.Return)) for one in others):
+        return False
+    return all(one.value is None or isinstance(one.value, (ast.Constant, ast.Name)) for one in others)
+
+
+def _may_raise(body: Tree) -> bool:
+    """Whether a try body calls anything that may raise without the program's own doing."""
+    return any(isinstance(node, (Fallible, Op)) for node in every_node(body))
 
 
 _OF_FORM = frozenset({"len", "getattr", "hasattr", "isinstance", "issubclass", "type", "callable"})

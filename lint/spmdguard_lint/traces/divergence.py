@@ -137,14 +137,15 @@ def _find(
     for candidate in finder.candidates.values():
         place = candidate.node.place
         inside = bool(candidate.k.calls)
-        if inside and verdicts.bad.get((place, subgroups), 0) >= MAX_CONTEXTS:
+        as_sure = (place, subgroups, candidate.taints[0].certainty if candidate.taints else "")
+        if inside and verdicts.bad.get(as_sure, 0) >= MAX_CONTEXTS:
             continue
         try:
             for divergence in _judge(candidate, terms, quiet, verdicts):
                 if (divergence.condition_place, divergence.shape) not in known:
                     result.append(divergence)
                     if inside:
-                        verdicts.bad[(place, subgroups)] = verdicts.bad.get((place, subgroups), 0) + 1
+                        verdicts.bad[as_sure] = verdicts.bad.get(as_sure, 0) + 1
         except TooLarge:
             continue
     return result

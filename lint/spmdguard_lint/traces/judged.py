@@ -117,12 +117,12 @@ class Verdicts:
 
     A branch that its own function matches is safe wherever the very same nodes are remembered for a call (with
     other arguments the arms may do something else), and one that is bad in a context is reported whatever other
-    contexts say: neither is judged again.
+    contexts say: neither is judged again, but where the reason is a surer one.
     """
 
     def __init__(self) -> None:
         self.safe: set[tuple[int, bool]] = set()
-        self.bad: dict[tuple[Place, bool], int] = {}
+        self.bad: dict[tuple[Place, bool, str], int] = {}
 
 
 def group_key(op: Op) -> Hashable:

@@ -267,7 +267,7 @@ def test_answers_that_are_gathered() -> None:
 
 
 def test_known_limits() -> None:
-    """A flag that is changed in place, and an answer that is given inside of the try body."""
+    """A flag that is changed in place."""
     assert agree(
         """
         import torch
@@ -280,6 +280,17 @@ def test_known_limits() -> None:
             except OSError:
                 flag.zero_()
             dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+        """,
+        CODE,
+    )
+
+
+def test_an_answer_that_is_given_inside_of_the_try_body() -> None:
+    """The function answers with True where nothing was raised, and with False where something was."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
 
         def put(part):
             try:
@@ -288,9 +299,13 @@ def test_known_limits() -> None:
             except OSError:
                 return False
 
-        def answered(part):
+        def hidden(part):
             flag = torch.tensor([int(put(part))])
-            dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+            dist.all_reduce(flag, op=dist.ReduceOp.MAX)  # SPG609
+
+        def told(part):
+            flag = torch.tensor([int(put(part))])
+            dist.all_reduce(flag, op=dist.ReduceOp.MIN)
         """,
         CODE,
     )
