@@ -28,7 +28,7 @@ YieldHook = Callable[["Frame", Value, ast.AST], Value]
 class LoopFrame:
     """What leaves a loop's body early: states at break and continue, and why only some ranks may do so."""
 
-    __slots__ = ("breaks", "continues", "ends", "node", "path_length", "retried")
+    __slots__ = ("breaks", "continues", "ends", "last", "node", "path_length", "retried")
 
     def __init__(self, path_length: int, node: ast.AST | None = None) -> None:
         self.breaks: list[tuple[State, Taints]] = []
@@ -36,7 +36,10 @@ class LoopFrame:
         self.ends: list[State] = []
         self.path_length = path_length
         self.node = node
-        self.retried: Taints = NO_TAINT  # why ranks come to a later round: memory runs out on one of them
+        self.retried: Taints = (
+            NO_TAINT  # why ranks that leave here may do so in another round: memory runs out on one
+        )
+        self.last: Taints = NO_TAINT  # the same of those that have left by a break
 
 
 class Raised(NamedTuple):

@@ -260,10 +260,10 @@ def finish_loop(
         result = join(state, result, symbol((label, "break"), taint), taint)
     early = union(trip, *(taint for _, taint in loop.breaks))
     frame.state = taint_changed(result, before, early) if early and result is not None else result
-    if loop.retried and loop.breaks and frame.state is not None:
+    if loop.last and frame.state is not None:
         for name in frame.machine.stored_names(node) & frame.state.variables.keys():
             value = frame.state.variables[name]
-            frame.state.variables[name] = retaint(value, union(value.taint, loop.retried), value.trip)
+            frame.state.variables[name] = retaint(value, union(value.taint, loop.last), value.trip)
     if nodes or else_nodes:
         frame.out.append(
             Loop(

@@ -237,6 +237,7 @@ def _break(frame: Frame, node: ast.Break) -> None:
     if frame.loops and frame.state is not None:
         loop = frame.loops[-1]
         loop.breaks.append((frame.state, union(frame.path_taint(loop.path_length), loop.retried)))
+        loop.last = union(loop.last, loop.retried)
         frame.out.append(Jump(frame.place(node), "break", "break"))
     frame.state = None
 

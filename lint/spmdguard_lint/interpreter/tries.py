@@ -38,7 +38,10 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     watch = Watch(frame.live.copy(), len(frame.path), [handler_names(c.type) for c in node.handlers])
     num_returns = len(frame.returns)
     memory = _memory(node, place)
-    _note_retry(frame, node, memory)
+    around = frame.loops[-1] if memory and frame.loops and _retries(node) else None
+    before = NO_TAINT if around is None else around.retried
+    if around is not None:
+        around.retried = union(before, memory)
     frame.watchers.append(watch)
     with frame.collecting() as body:
         execute_block(frame, node.body)
@@ -47,6 +50,8 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     with frame.collecting() as orelse:
         if body_state is not None:
             execute_block(frame, node.orelse)
+    if around is not None and not _retries(node, ast.Continue):
+        around.retried = before  # behind the statement a rank is in the same round with and without the error
     after: State | None = frame.state
     raised = _raised_state(watch, body_state, place) if node.handlers else None
     handlers: list[Handler] = []
@@ -82,11 +87,11 @@ def _guarded(frame: Frame, node: Any) -> tuple[Tree, list[Handler], Tree]:
     return body, handlers, orelse
 
 
-def _note_retry(frame: Frame, node: Any, memory: Taints) -> None:
-    """Tell the loop around that a rank whose memory runs out, which the clause outlives, takes another round."""
+def _retries(node: Any, way: type[ast.stmt] | None = None) -> bool:
+    """Whether a clause for exhausted memory outlives it; ``way`` is how all that do leave."""
     clauses = [clause for clause in node.handlers if _of_memory(clause)]
-    if frame.loops and any(not isinstance(c.body[-1], (ast.Raise, ast.Return)) for c in clauses):
-        frame.loops[-1].retried = union(frame.loops[-1].retried, memory)
+    last = [c.body[-1] for c in clauses if not isinstance(c.body[-1], (ast.Raise, ast.Return, ast.Break))]
+    return bool(last) and (way is None or all(isinstance(one, way) for one in last))
 
 
 def _memory(node: Any, place: Place) -> Taints:

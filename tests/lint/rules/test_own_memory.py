@@ -93,6 +93,25 @@ def test_a_size_that_ranks_agree_on() -> None:
             for _ in range(unchanged(step, 64, rows)):
                 dist.barrier()
 
+        def voted(step, size, rows):
+            while size:
+                failed = torch.zeros(1)
+                try:
+                    step(size)
+                except torch.cuda.OutOfMemoryError:
+                    failed += 1
+                dist.all_reduce(failed, op=dist.ReduceOp.MAX)
+                if failed.item():
+                    size //= 2
+                    continue
+                return size
+
+        def behind_a_vote(step, size, rows):
+            for _ in range(3):
+                size = voted(step, size, rows)
+            for _ in range(size):
+                dist.barrier()
+
         def raised(step, sizes):
             for size in sizes:
                 try:
