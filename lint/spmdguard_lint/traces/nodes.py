@@ -342,8 +342,13 @@ def outside(node: Node, child: Tree, kinds: frozenset[str]) -> set[str]:
     if isinstance(node, Call):
         return {k[6:] if k.startswith("outer-") else k for k in kinds if k not in ("return", "for-break")}
     if isinstance(node, Yielded):
-        renamed = {"return": "outer-return", "break": "outer-break", "continue": "outer-continue"}
-        if node.form == "for":
-            renamed.update({"break": "for-break", "continue": "for-break"})
-        return {renamed.get(k, k) for k in kinds}
+        return {_resumed(kind, node) for kind in kinds}
     return set(kinds)
+
+
+def _resumed(kind: str, node: Yielded) -> str:
+    """How a jump in a resumed block looks in the generator; one out of several generators is one step further in."""
+    if node.form == "for" and kind in ("break", "continue"):
+        return "for-break"
+    own = kind in ("return", "break", "continue", "for-break") or kind.startswith("outer-")
+    return f"outer-{kind}" if own else kind
