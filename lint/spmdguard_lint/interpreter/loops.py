@@ -12,6 +12,7 @@ from ..values.value import (
     FALSE,
     NO_TAINT,
     NONE,
+    OF_MEMORY,
     TRUE,
     Taint,
     Taints,
@@ -260,10 +261,11 @@ def finish_loop(
         result = join(state, result, symbol((label, "break"), taint), taint)
     early = union(trip, *(taint for _, taint in loop.breaks))
     frame.state = taint_changed(result, before, early) if early and result is not None else result
-    if loop.last and frame.state is not None:
+    memory = union(loop.last, frozenset(t for t in trip if t.text == OF_MEMORY)) if is_while else loop.last
+    if memory and frame.state is not None:
         for name in frame.machine.stored_names(node) & frame.state.variables.keys():
             value = frame.state.variables[name]
-            frame.state.variables[name] = retaint(value, union(value.taint, loop.last), value.trip)
+            frame.state.variables[name] = retaint(value, union(value.taint, memory), value.trip)
     if nodes or else_nodes:
         frame.out.append(
             Loop(

@@ -8,7 +8,7 @@ from typing import Any
 from ..source.walking import walk
 from ..traces.catching import is_caught
 from ..traces.nodes import Branch, Fallible, Handler, Jump, Op, Tree, Try, every_node
-from ..values.value import NO_TAINT, Place, Taint, Taints, Value, symbol, union
+from ..values.value import NO_TAINT, OF_MEMORY, Place, Taint, Taints, Value, symbol, union
 from .exits import Exits
 from .frame import Frame, Watch
 from .outcomes import given_inside
@@ -98,7 +98,7 @@ def _memory(node: Any, place: Place) -> Taints:
     """Why one rank alone comes to a clause that is for exhausted memory, if there is one."""
     if not any(_of_memory(clause) for clause in node.handlers):
         return NO_TAINT
-    return frozenset({Taint("exception", place, "memory that runs out on one rank only", "likely")})
+    return frozenset({Taint("exception", place, OF_MEMORY, "likely")})
 
 
 def _of_memory(clause: ast.ExceptHandler) -> bool:

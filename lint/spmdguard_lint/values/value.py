@@ -54,6 +54,7 @@ class Taint(NamedTuple):
     certainty: str = "definite"
 
 
+OF_MEMORY = "memory that runs out on one rank only"  # the text of a taint of kind "exception"
 OF_A_SET = "iteration order of a set"  # the text of a taint of kind "order" that sorting takes away
 OF_A_STAGE = "what this stage of the model holds"  # the text of a taint of kind "data"
 Taints = frozenset[Taint]

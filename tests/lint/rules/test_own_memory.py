@@ -53,6 +53,19 @@ def test_rounds_by_the_size_that_fits() -> None:
                     size -= 8
             if size > 32:
                 dist.barrier()  # SPG202
+
+        def probed(step, size):
+            try:
+                step(size)
+                return True
+            except torch.cuda.OutOfMemoryError:
+                return False
+
+        def asked(step, size, rows):
+            while not probed(step, size):
+                size //= 2
+            for _ in range(rows // size):
+                dist.barrier()  # SPG401
         """,
         *CODES,
     )
@@ -110,6 +123,22 @@ def test_a_size_that_ranks_agree_on() -> None:
             for _ in range(3):
                 size = voted(step, size, rows)
             for _ in range(size):
+                dist.barrier()
+
+        def probed(step, size):
+            try:
+                step(size)
+                return 1
+            except torch.cuda.OutOfMemoryError:
+                return 0
+
+        def asked(step, size, rows):
+            fits = torch.zeros(1)
+            while not fits.item():
+                size //= 2
+                fits = torch.tensor(probed(step, size))
+                dist.all_reduce(fits, op=dist.ReduceOp.MIN)
+            for _ in range(rows // size):
                 dist.barrier()
 
         def raised(step, sizes):
