@@ -50,7 +50,7 @@ FUNCTIONS: dict[str, Fact] = {
     "horovod.torch.alltoall": exchanged("all_to_all"),
     "horovod.torch.reducescatter": exchanged("reduce_scatter"),
     "horovod.torch.barrier": agreed("barrier", event="barrier"),
-    "horovod.torch.join": exchanged("Join", event="join"),
+    "horovod.torch.join": agreed("Join", event="join"),
     "horovod.torch.synchronize": Fact(event="wait"),
     "horovod.torch.DistributedOptimizer": Fact(result="arg0", returns="horovod.torch.DistributedOptimizer"),
     # Ignite

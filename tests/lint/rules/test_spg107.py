@@ -449,3 +449,34 @@ def test_lists_behind_an_arm_that_has_left() -> None:
         """,
         "SPG107",
     )
+
+
+def test_the_worker_that_joined_last_is_one_root() -> None:
+    """Horovod's ``join`` tells every worker the same one, which is a root that they share; their own ranks are none."""
+    assert agree(
+        """
+        import horovod.torch as hvd
+        from horovod.torch import join as out_of_data
+
+        def behind_the_epoch(model):
+            last = hvd.join()
+            hvd.broadcast_parameters(model.state_dict(), root_rank=last)
+
+        def on_a_device(state, device):
+            return hvd.broadcast_object(state, root_rank=out_of_data(device))
+
+        class Worker:
+            def finish(self, optimizer):
+                self.last = hvd.join()
+                hvd.broadcast_optimizer_state(optimizer, root_rank=self.last)
+
+        def its_own(model):
+            hvd.join()
+            hvd.broadcast_parameters(model.state_dict(), root_rank=hvd.rank())  # SPG107
+
+        def one_further(model):
+            last = hvd.join()
+            hvd.broadcast_parameters(model.state_dict(), root_rank=last + hvd.local_rank())  # SPG107
+        """,
+        "SPG107",
+    )
