@@ -14,7 +14,7 @@ _SURE = (
     "|convert_sync_batchnorm|deepspeed\\.initialize|accelerator\\.prepare(?:_model)?|fabric\\.setup(?:_module)?"
     "|get_forward_backward_func"
 )
-_TARGET = r"[\w.]+"
+_TARGET = r"\*?[\w.]+"  # ``engine, *_ = ...``
 _ASSIGNED = re.compile(
     rf"^[ \t]*(?P<targets>{_TARGET}(?:[ \t]*,[ \t]*{_TARGET})*)[ \t]*(?::[^=\n]+)?=[ \t]*(?:[\w.]+\.)?\b(?:{_SURE})\(",
     re.MULTILINE,
@@ -43,7 +43,8 @@ def wrapped_names(text: str) -> frozenset[str]:
         return frozenset()
     found: set[str] = set()
     for match in _ASSIGNED.finditer(text):
-        found.update(target.strip().rpartition(".")[2] for target in match.group("targets").split(","))
+        targets = (target.strip() for target in match.group("targets").split(","))
+        found.update(target.rpartition(".")[2] for target in targets if not target.startswith("*"))
     for match in _IN_PLACE.finditer(text):
         found.add(match.group("target").rpartition(".")[2])
     return frozenset(found - _PASSIVE)
