@@ -188,8 +188,8 @@ TYPES: dict[str, TypeFacts] = {
         methods={
             "forward": _FORWARD,
             "no_sync": Fact(wraps="context", event="no-sync"),
-            "state_dict": exchanged(
-                "FSDP.state_dict", certainty="possible", sure_if_told=SHARDS, event="state-dict"
+            "state_dict": Fact(
+                op="FSDP.state_dict", kind="collective", told=SHARDS, event="state-dict", certainty="likely"
             ),
         },
         attributes={"module": Fact(returns=MODULE, event="unwrap")},
