@@ -100,7 +100,8 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
             if frame.machine.objects.info(value).kind == "set" and name != "sorted":
                 merged = _unordered(merged or symbol(("element", value.data[0])), frame.place(node))
             elif merged is not None:
-                merged = ordered(merged)
+                of_keys = name == "sorted" and frame.machine.objects.info(value).kind == "dict"
+                merged = ordered(element_of(frame, value, node) if of_keys else merged)
             fields = {REST: merged} if merged is not None else {}
         trip = length_of_copy(frame, value)
         if name == "sorted" and trip:
@@ -118,6 +119,11 @@ def copy_container(frame: Frame, value: Value, name: str, node: ast.AST) -> Valu
 
 
 def ordered(value: Value) -> Value:
+    """An item of what was sorted, or the parts of one."""
+    from .expressions import tuple_value
+
+    if value.tag == "tuple":
+        return tuple_value([ordered(part) for part in value.data])
     kept = without_order(value.taint)
     return value if kept == value.taint else retaint(value, kept, value.trip)
 

@@ -10,7 +10,21 @@ from typing import TYPE_CHECKING, Any
 from ..facts import lookup as facts
 from ..source.walking import walk
 from ..traces.catching import catches
-from ..traces.nodes import Branch, Call, Handler, Jump, Node, Op, Region, Try, Yielded
+from ..traces.nodes import (
+    OWN_IN_JOIN,
+    Branch,
+    Call,
+    Handler,
+    Jump,
+    Node,
+    Op,
+    Region,
+    Tree,
+    Try,
+    Yielded,
+    every_node,
+    is_own,
+)
 from ..values.shares import is_even_share, uncut
 from ..values.value import (
     NO_TAINT,
@@ -312,7 +326,23 @@ def _library_manager(frame: Frame, manager: Value, node: ast.expr, body: Callabl
         return
     with frame.collecting() as nodes:
         body(entered)
+    if kind == "join" and _joins_itself(nodes, node):
+        kind = OWN_IN_JOIN
     frame.out.append(Region(place, kind, nodes, text))
+
+
+def _joins_itself(nodes: Tree, node: ast.expr) -> bool:
+    """Whether a block that allows uneven inputs calls collectives of its own, which nothing calls for a rank without.
+
+    An own class takes part where it tells the context of each round; where the ranks are told to end together, all
+    leave by an error.
+    """
+    if isinstance(node, ast.Call) and (
+        len(node.args) > 2 or any(keyword.arg == "throw_on_early_termination" for keyword in node.keywords)
+    ):
+        return False
+    ops = [inner for inner in every_node(nodes) if isinstance(inner, Op)]
+    return any(map(is_own, ops)) and not any(op.name == "Join.notify" for op in ops)
 
 
 def _share(frame: Frame, args: tuple[Value, ...], node: ast.expr) -> Value:

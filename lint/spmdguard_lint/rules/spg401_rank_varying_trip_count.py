@@ -46,7 +46,8 @@ The length of a loader or a list is taken to be the same on every rank unless so
 otherwise: a share by rank, a filter on data, a generator over local files, or that the ranks sum it up
 (`dist.all_reduce(torch.tensor(len(rollout)))`).
 A dict that some ranks alone have emptied is taken to have other keys there, also where all put the same ones in again.
-Loops inside `Join` or `join_uneven_inputs` are no findings.
+Inside `Join` or `join_uneven_inputs` only collectives count that the program calls itself, as nothing calls them for
+a rank that has run out; with `throw_on_early_termination`, or where an own class notifies the context, none does.
 
 ## Fix safety
 No fix.
@@ -63,6 +64,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..model import Finding
+from ..traces.nodes import OWN_IN_JOIN
 from .registry import rule
 from .support import from_divergence
 from .support_claims import claimed, where_repeated
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
 
 RULE = rule(code="SPG401", name="rank-varying-trip-count", severity="error", status="stable", page=__doc__)
 HELP = "give every rank as many rounds (DistributedSampler, drop_last, a min-reduced count), or use Join"
+HELP_JOIN = "call it once behind the block: `join` stands in for what the wrapped model exchanges, and for nothing else"
 HELP_SEARCH = "let the function return what all ranks agree on, such as the mean of their losses"
 
 
@@ -93,4 +96,5 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             )
             yield from_divergence(RULE, divergence, message, HELP_SEARCH)
             continue
-        yield from_divergence(RULE, divergence, message, HELP, place=where_repeated(divergence))
+        shown = HELP_JOIN if OWN_IN_JOIN in divergence.regions else HELP
+        yield from_divergence(RULE, divergence, message, shown, place=where_repeated(divergence))

@@ -54,7 +54,8 @@ or let `torchrun` or `torch.multiprocessing.spawn(..., join=True)` do it.
 Children are known for ranks where the file writes `RANK` and `WORLD_SIZE` for them, or gives each a `--node-rank`.
 Processes of `multiprocessing` are known where a loop of the same file starts them with a function of the project that
 communicates. A file that looks at an `exitcode` elsewhere than behind the `join` of a function, or at a `sentinel`, or
-hears from its processes through a queue or pipe, is left alone.
+hears from its processes through a queue or pipe, is left alone. So is one that asks each for its `exitcode` behind the
+`join`, where the group is of gloo and given a timeout: its ranks end by themselves once one is gone.
 
 ## Fix safety
 No fix.
@@ -117,7 +118,7 @@ def check(analysis: Analysis) -> Iterable[Finding]:
             if b"exitcode" not in content:
                 told = "one that dies is not noticed, as nothing asks for an `exitcode`"
                 yield from _report(module, ("join",), told)
-            elif _asks_afterwards(module):
+            elif _asks_afterwards(module) and not _ends_soon(module):
                 yield from _report(module, ("join",), "a later one that dies is not noticed")
 
 
@@ -166,6 +167,21 @@ def _asks_afterwards(module: Module) -> bool:
                 behind.add(id(node))
     asked = [n for n in walk(module.tree) if isinstance(n, ast.Attribute) and n.attr == "exitcode"]
     return bool(asked) and all(id(node) in behind for node in asked)
+
+
+def _ends_soon(module: Module) -> bool:
+    """Whether the groups are of gloo, with a timeout that is told: a rank whose peer is gone fails by itself."""
+    made = [
+        n for n in walk(module.tree) if isinstance(n, ast.Call) and called_name(n) == "init_process_group"
+    ]
+    return bool(made) and all(
+        any(k.arg == "timeout" for k in call.keywords)
+        and any(
+            isinstance(value, ast.Constant) and value.value == "gloo"
+            for value in (*call.args[:1], *(k.value for k in call.keywords if k.arg == "backend"))
+        )
+        for call in made
+    )
 
 
 def _waits(scope: Scope, words: tuple[str, ...]) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:

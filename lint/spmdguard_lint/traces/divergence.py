@@ -22,7 +22,7 @@ from .handlers import try_divergences
 from .joined import is_joined
 from .judged import Candidate, Divergence, Verdicts, group_key, variance
 from .matching import matched, worlds_named
-from .nodes import Branch, Call, Jump, Loop, Node, Op, Tree, Try
+from .nodes import OWN_IN_JOIN, Branch, Call, Jump, Loop, Node, Op, Tree, Try
 from .own_data import Joined, own_data
 from .pointing import (
     anchor,
@@ -69,6 +69,8 @@ class _Finder(Watcher):
     def loop(self, node: Loop, k: Continuation, reader: Reader) -> None:
         taints = variance(node.trip)
         if not taints or "join" in k.regions:
+            return
+        if OWN_IN_JOIN in k.regions and first_op(node.body, reader, regions=k.regions)[0] is None:
             return
         self._add("loop", node, 0, 0, k, reader, taints)
 
@@ -206,8 +208,8 @@ def _ends_by_conditions(loop: Loop, quiet: Reader) -> bool:
 
 
 def _branch_divergence(candidate: Candidate, node: Branch, terms: Terms, quiet: Reader) -> Divergence:
-    then_op, then_calls = first_op(node.then, quiet)
-    else_op, else_calls = first_op(node.orelse, quiet)
+    then_op, then_calls = first_op(node.then, quiet, regions=candidate.k.regions)
+    else_op, else_calls = first_op(node.orelse, quiet, regions=candidate.k.regions)
     then_jump, else_jump = first_jump(node.then), first_jump(node.orelse)
     diverging, others = lines(terms, candidate.then), lines(terms, candidate.orelse)
     if then_op is None and else_op is None and then_jump is None and else_jump is None:
@@ -320,7 +322,7 @@ def _leaves_alone(terms: Terms, candidate: Candidate, then_jump: Jump, else_jump
 
 
 def _loop_divergence(candidate: Candidate, node: Loop, terms: Terms, quiet: Reader) -> Divergence:
-    op, calls = first_op(node.body, quiet)
+    op, calls = first_op(node.body, quiet, regions=candidate.k.regions)
     shown = anchor(op, calls) if op is not None and node.form != "search" else node
     text = op.text if op is not None else node.text
     return Divergence(

@@ -34,6 +34,7 @@ class Node:
 
 Tree = list[Node]
 Own = tuple[Hashable, bool, "Place", str]
+OWN_IN_JOIN = "join-own"  # a region of uneven inputs with collectives that nothing shadows
 APART = frozenset({"thread", "exit", "worker"})  # regions that run at a moment of their own
 LISTED = "listed"  # the region of coroutines that a list holds: awaited later, in an order that is not known
 
@@ -124,6 +125,16 @@ def without_exchange(backward: Op) -> Op:
     """A backward pass that leaves the exchange of gradients out: not the one of the ranks that exchange them."""
     text = f"{backward.text}, without exchange"
     return Op(backward.place, "backward alone", backward.kind, backward.group, text, implicit=True)
+
+
+def is_own(op: Op) -> bool:
+    """Whether a program calls a collective itself: no pass of a wrapped model, and no step of its optimizer."""
+    return op.kind != "point-to-point" and not op.implicit and op.name != "backward"
+
+
+def shadowed(op: Op, regions: tuple[str, ...]) -> bool:
+    """Whether uneven inputs are no matter for an operation: the wrapped model takes part for ranks that have none."""
+    return OWN_IN_JOIN in regions and not is_own(op)
 
 
 class Event(Node):
@@ -288,6 +299,7 @@ class Try(Node):
 class Region(Node):
     """A stretch of code under a marker: "deferred" (its exceptions are kept for later) or "join" (uneven inputs).
 
+    "join-own": one of uneven inputs which calls collectives besides those of the wrapped model: these alone count.
     "agreed": all ranks are told of an exception in it, and raise.
 
     Those of ``APART`` do not run where they stand: in another thread, when the interpreter or an object ends

@@ -9,7 +9,21 @@ from collections.abc import Iterator, Sequence
 from ..values.evaluate import Valuation, truth
 from ..values.value import Value, parts_of
 from .catching import catches
-from .nodes import Branch, Call, Event, Fallible, Jump, Loop, Node, Op, Tree, Try, Yielded, every_node
+from .nodes import (
+    Branch,
+    Call,
+    Event,
+    Fallible,
+    Jump,
+    Loop,
+    Node,
+    Op,
+    Tree,
+    Try,
+    Yielded,
+    every_node,
+    shadowed,
+)
 from .terms import Continuation, Reader, Terms
 
 _NOT_FINITE = re.compile(
@@ -19,19 +33,22 @@ _EQUAL = frozenset({"==", "!=", "in", "not in"})
 Chain = Sequence[tuple[Tree, Continuation]]  # the blocks around a statement, innermost first
 
 
-def first_op(nodes: Tree, reader: Reader, *, destroy: bool = False) -> tuple[Op | None, tuple[Node, ...]]:
+def first_op(
+    nodes: Tree, reader: Reader, *, destroy: bool = False, regions: tuple[str, ...] = ()
+) -> tuple[Op | None, tuple[Node, ...]]:
     """The first operation in a tree and the calls (and resumed blocks) that lead to it.
 
     A clause counts where its body itself raises: then it is on a way that the program has written down.
     """
     for node in nodes:
-        if isinstance(node, Op) and reader.counts(node) and (destroy or node.name != "destroy_process_group"):
+        counts = isinstance(node, Op) and reader.counts(node) and not shadowed(node, regions)
+        if isinstance(node, Op) and counts and (destroy or node.name != "destroy_process_group"):
             return node, ()
         clauses = node.handlers if isinstance(node, Try) and "raise" not in reader.ways_out(node.body) else ()
         for child in node.subtrees():
             if any(child is clause.body for clause in clauses):
                 continue
-            op, calls = first_op(child, reader, destroy=destroy)
+            op, calls = first_op(child, reader, destroy=destroy, regions=regions)
             if op is not None:
                 return op, ((node, *calls) if isinstance(node, (Call, Yielded)) else calls)
     return None, ()

@@ -34,6 +34,7 @@ from .nodes import (
     Try,
     Yielded,
     outside,
+    shadowed,
     without_exchange,
 )
 from .questions import question
@@ -99,8 +100,7 @@ class Terms:
 
     def _begin_alike(self, one: int, other: int) -> bool:
         """Whether two terms begin with the same operation: what both ways do comes before the choice."""
-        first, second = self.items[one], self.items[other]
-        return first[0] == "op" and first[:2] == second[:2]
+        return self.items[one][0] == "op" and self.items[one][:2] == self.items[other][:2]
 
     def loop(self, count: Hashable, body: int, after: int, broken: int) -> int:
         return self.make(("loop", count, body, after, broken), True)
@@ -272,7 +272,7 @@ class Reader:
         return self.subgroups or self.group_key(node) is None
 
     def _op(self, node: Op, k: Continuation) -> int:
-        if not self.counts(node):
+        if not self.counts(node) or shadowed(node, k.regions):
             return k.fall
         if node.name == "destroy_process_group" and not self.terms.operates[k.fall]:
             return k.fall

@@ -439,3 +439,41 @@ def test_keys_written_down_once() -> None:
         "SPG401",
         "SPG403",
     )
+
+
+def test_names_of_a_sorted_dict() -> None:
+    """What is sorted of a dict are its keys, whatever stands under them; pairs that were sorted have an order."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        WANTED = {"forces", "stress"}
+
+        def chosen(values):
+            return {name: values[name] for name in WANTED}
+
+        def by_name(name, value):
+            if name == "forces":
+                dist.all_gather([torch.empty(3)], value)
+            else:
+                dist.all_reduce(value)
+
+        def main():
+            outputs = chosen({"forces": torch.randn(3), "stress": torch.ones(3) * dist.get_rank()})
+            for name in sorted(outputs):
+                by_name(name, outputs[name])
+            for name in sorted(outputs.keys()):
+                by_name(name, outputs[name])
+            for name, value in sorted(outputs.items()):
+                by_name(name, value)
+            for name, value in outputs.items():
+                dist.all_reduce(value)  # SPG403
+
+        main()
+        """,
+        "SPG101",
+        "SPG103",
+        "SPG303",
+        "SPG403",
+    )

@@ -253,3 +253,19 @@ def test_processes_that_are_joined_in_order(launch: str) -> None:
 def test_processes_whose_failure_is_seen(launch: str) -> None:
     """Exit codes read meanwhile, here or by a function, a queue of errors, a wait with a limit, one process, spawn."""
     assert agree(WORK + textwrap.dedent(launch), CODE)
+
+
+def test_ranks_that_end_by_themselves() -> None:
+    """Ranks of gloo with a timeout fail soon after a peer: who asks each for its exit code learns of it."""
+    launch = """
+        def main(size):
+            workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
+            for worker in workers:
+                worker.join()
+            sys.exit(any(worker.exitcode for worker in workers))
+        """
+    for told in ('"gloo", timeout=LIMIT', 'backend="gloo", timeout=LIMIT'):
+        assert agree(WORK.replace('"gloo"', told) + textwrap.dedent(launch), CODE)
+    for told in ('"gloo"', '"nccl", timeout=LIMIT'):
+        marked = textwrap.dedent(launch).replace("worker.join()", "worker.join()  # SPG712")
+        assert agree(WORK.replace('"gloo"', told) + marked, CODE)
