@@ -55,7 +55,8 @@ Children are known for ranks where the file writes `RANK` and `WORLD_SIZE` for t
 Processes of `multiprocessing` are known where a loop of the same file starts them with a function of the project that
 communicates. A file that looks at an `exitcode` elsewhere than behind the `join` of a function, or at a `sentinel`, or
 hears from its processes through a queue or pipe, is left alone. So is one that asks each for its `exitcode` behind the
-`join`, where the group is of gloo and given a timeout: its ranks end by themselves once one is gone.
+`join`, where the group is of gloo and given a timeout of ten minutes at most: its ranks end by themselves once one is
+gone.
 
 ## Fix safety
 No fix.
@@ -100,6 +101,8 @@ _WATCHES = re.compile(rb"SIGCHLD|os\.waitpid\(-1|os\.wait\(\)|asyncio|as_complet
 _HEARS = re.compile(rb"sentinel|is_alive|\b\w*Queue\(|\bPipe\(|\bManager\(")
 _ENDS = frozenset({"terminate", "kill", "send_signal", "killpg"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.GeneratorExp, ast.SetComp)
+_SHORT = 600
+_SECONDS = {"seconds": 1, "minutes": 60}
 Scope = Function | ast.Module
 
 
@@ -170,18 +173,29 @@ def _asks_afterwards(module: Module) -> bool:
 
 
 def _ends_soon(module: Module) -> bool:
-    """Whether the groups are of gloo, with a timeout that is told: a rank whose peer is gone fails by itself."""
-    made = [
-        n for n in walk(module.tree) if isinstance(n, ast.Call) and called_name(n) == "init_process_group"
-    ]
-    return bool(made) and all(
-        any(k.arg == "timeout" for k in call.keywords)
-        and any(
-            isinstance(value, ast.Constant) and value.value == "gloo"
-            for value in (*call.args[:1], *(k.value for k in call.keywords if k.arg == "backend"))
-        )
-        for call in made
-    )
+    """Whether the groups are of gloo, with a short timeout that is told: a rank whose peer is gone fails by itself."""
+    calls = [n for n in walk(module.tree) if isinstance(n, ast.Call)]
+    made = [call for call in calls if called_name(call) == "init_process_group"]
+    return bool(made) and all(_of_gloo(call) and _is_short(call) for call in made)
+
+
+def _of_gloo(init: ast.Call) -> bool:
+    told = (*init.args[:1], *(k.value for k in init.keywords if k.arg == "backend"))
+    return any(isinstance(value, ast.Constant) and value.value == "gloo" for value in told)
+
+
+def _is_short(init: ast.Call) -> bool:
+    """Whether the timeout is written as a few minutes at most."""
+    limit = next((k.value for k in init.keywords if k.arg == "timeout"), None)
+    if not isinstance(limit, ast.Call) or called_name(limit) != "timedelta" or limit.args:
+        return False
+    seconds = 0.0
+    for keyword in limit.keywords:
+        number = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+        if not isinstance(number, (int, float)):
+            return False
+        seconds += number * _SECONDS.get(keyword.arg or "", _SHORT + 1)
+    return 0 < seconds <= _SHORT
 
 
 def _waits(scope: Scope, words: tuple[str, ...]) -> Iterator[tuple[ast.Call, ast.expr | ast.stmt]]:

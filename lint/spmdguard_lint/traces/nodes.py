@@ -34,6 +34,16 @@ class Node:
 
 Tree = list[Node]
 Own = tuple[Hashable, bool, "Place", str]
+_COLLECTIVES = (
+    "all_",
+    "reduce",
+    "broadcast",
+    "gather",
+    "scatter",
+    "barrier",
+    "monitored_barrier",
+    "wait_for",
+)
 OWN_IN_JOIN = "join-own"  # a region of uneven inputs with collectives that nothing shadows
 APART = frozenset({"thread", "exit", "worker"})  # regions that run at a moment of their own
 LISTED = "listed"  # the region of coroutines that a list holds: awaited later, in an order that is not known
@@ -129,7 +139,8 @@ def without_exchange(backward: Op) -> Op:
 
 def is_own(op: Op) -> bool:
     """Whether a program calls a collective itself: no pass of a wrapped model, and no step of its optimizer."""
-    return op.kind != "point-to-point" and not op.implicit and op.name != "backward"
+    name = op.name.rpartition(".")[2]
+    return op.kind == "collective" and not op.implicit and name.startswith(_COLLECTIVES)
 
 
 def shadowed(op: Op, regions: tuple[str, ...]) -> bool:

@@ -13,7 +13,8 @@ HEAD = textwrap.dedent(
     import torch
     import torch.distributed as dist
     from accelerate import Accelerator
-    from torch.distributed.algorithms.join import Join, Joinable
+    from torch.distributed.algorithms.join import Join
+    from torch.distributed.optim import ZeroRedundancyOptimizer
     from torch.nn.parallel import DistributedDataParallel as DDP
 
     def shares(files):
@@ -91,6 +92,13 @@ def test_own_collectives(body: str) -> None:
                 loss = model(files[index]).sum()
                 loss.backward()
                 record(loss)
+        """,
+        """
+        optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam)
+        with Join([model, optimizer]):
+            for batch in shares(files):
+                model(batch).sum().backward()
+                optimizer.step()
         """,
         """
         with Join([model]):

@@ -256,7 +256,7 @@ def test_processes_whose_failure_is_seen(launch: str) -> None:
 
 
 def test_ranks_that_end_by_themselves() -> None:
-    """Ranks of gloo with a timeout fail soon after a peer: who asks each for its exit code learns of it."""
+    """Ranks of gloo with a short timeout fail soon after a peer: who asks each for its exit code learns of it."""
     launch = """
         def main(size):
             workers = [Process(target=work, args=(rank, size)) for rank in range(size)]
@@ -264,8 +264,11 @@ def test_ranks_that_end_by_themselves() -> None:
                 worker.join()
             sys.exit(any(worker.exitcode for worker in workers))
         """
-    for told in ('"gloo", timeout=LIMIT', 'backend="gloo", timeout=LIMIT'):
+    for told in (
+        '"gloo", timeout=timedelta(seconds=30)',
+        'backend="gloo", timeout=datetime.timedelta(minutes=2)',
+    ):
         assert agree(WORK.replace('"gloo"', told) + textwrap.dedent(launch), CODE)
-    for told in ('"gloo"', '"nccl", timeout=LIMIT'):
+    for told in ('"gloo"', '"nccl", timeout=timedelta(seconds=30)', '"gloo", timeout=timedelta(hours=4)'):
         marked = textwrap.dedent(launch).replace("worker.join()", "worker.join()  # SPG712")
         assert agree(WORK.replace('"gloo"', told) + marked, CODE)
