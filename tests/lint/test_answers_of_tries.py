@@ -138,3 +138,41 @@ def test_a_surer_reason_counts_behind_many_unsure_ones() -> None:
         """.replace("\ndef caller", "\n        def caller"),
         "SPG101",
     )
+
+
+def test_a_queue_that_was_not_filled_in_time_is_empty_for_its_own_rank() -> None:
+    """To leave then is one rank's own doing; to wait again, or to take what is there, is no way out."""
+    assert agree(
+        """
+        import queue
+        import torch.distributed as dist
+
+        def leaves(items):
+            while True:
+                try:
+                    item = items.get(timeout=1)
+                except queue.Empty:
+                    break  # SPG102
+                dist.all_reduce(item)
+
+        def waits(items):
+            while True:
+                try:
+                    item = items.get(timeout=1)
+                except queue.Empty:
+                    continue
+                dist.all_reduce(item)
+
+        def drains(items):
+            found = []
+            while True:
+                try:
+                    found.append(items.get_nowait())
+                except queue.Empty:
+                    break
+            dist.barrier()
+            return found
+        """,
+        "SPG102",
+        "SPG202",
+    )

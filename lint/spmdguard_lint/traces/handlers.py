@@ -56,6 +56,8 @@ _REQUESTS = frozenset(
         "ClientError",
     }
 )
+_OF_QUEUES = frozenset({"Empty", "Full"})
+"""What a queue of this process raises that was not filled, or emptied, in time: to wait again is no way out."""
 _IO = frozenset(
     {"OSError", "IOError", "FileNotFoundError", "PermissionError", "ConnectionError", "TimeoutError"}
 )
@@ -132,7 +134,8 @@ def _left(
     if jump is None or jump.kind not in ("return", "break", "continue") or not may_fail(node.body):
         return
     alone = _chosen_by_rank(candidate)
-    if not alone and not _has_io(node.body) and not _reads_own(node.body):
+    waited = jump.kind != "continue" and any(name in _OF_QUEUES for name in handler.names)
+    if not alone and not waited and not _has_io(node.body) and not _reads_own(node.body):
         return
     k = candidate.k.but(raises=lambda _name: ABORT, raise_key="abort")
     normal, after_error = quiet.read(node.body, candidate.body_k or candidate.k), quiet.read(handler.body, k)
@@ -143,7 +146,7 @@ def _left(
         return
     on_data = all(name in _ON_DATA for name in handler.names) if handler.names else False
     likely = alone or _reads_own(node.body) or (_writes_own(node.body) and not on_data)
-    likely = likely or _asks_service(handler, node.body)
+    likely = likely or waited or _asks_service(handler, node.body)
     certainty = "likely" if likely else "possible"
     columns = lines(terms, after_error), lines(terms, normal)
     shown = jump.place, jump.text
