@@ -176,3 +176,37 @@ def test_a_queue_that_was_not_filled_in_time_is_empty_for_its_own_rank() -> None
         "SPG102",
         "SPG202",
     )
+
+
+def test_a_clause_for_one_message_is_for_what_no_rank_can_have() -> None:
+    """What is not supported is so on every rank; memory runs out on one."""
+    assert agree(
+        """
+        import torch.distributed as dist
+        from store import fast, slow, fits
+
+        def group():
+            try:
+                made = fast()
+            except RuntimeError as error:
+                if "not supported" not in str(error):
+                    raise
+                return None
+            return made
+
+        def size(batch):
+            try:
+                return fits(batch)
+            except RuntimeError as error:
+                if "out of memory" not in str(error):
+                    raise
+                return None
+
+        def main(batch):
+            if group() is None:
+                dist.barrier()
+            if size(batch) is None:
+                dist.barrier()  # SPG202
+        """,
+        "SPG202",
+    )

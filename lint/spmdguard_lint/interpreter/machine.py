@@ -109,6 +109,7 @@ class Machine:
         self.following: dict[int, bool] = {}
         self.stored: dict[int, tuple[ast.AST, frozenset[str]]] = {}
         self.handlers: dict[int, frozenset[str]] = {}
+        self.changed_names: dict[int, tuple[str, ...]] = {}  # of objects that functions change, by module
         self.wrapping: dict[int, bool] = {}
         self.made_in: dict[Hashable, Place | None] = {}  # the call in which an object was made first
         self.begun: set[Place] = set()  # of operations that have been begun only
@@ -377,8 +378,10 @@ class Machine:
 
     def root_frame(self, function: FunctionInfo) -> Frame:
         from .parameters import bind_symbolic
+        from .shared import put_shared
 
         frame = Frame(self, function.module, function, State({}, self.first_heap()), 0)
+        put_shared(frame)
         if function.parent is not None:
             frame.enclosing = self.enclosing_frame(function.parent)
         bind_symbolic(frame, function)

@@ -69,6 +69,7 @@ class CallMemo:
     def __init__(self) -> None:
         self.calls: dict[Hashable, Remembered] = {}
         self.cells: set[Hashable] = set()  # the heap objects that tell which results are kept
+        self.shared: set[Hashable] = set()  # objects behind module-level names that functions change
         self.sizes: dict[int, tuple[Tree, int]] = {}
 
     def key(
@@ -126,7 +127,9 @@ class CallMemo:
         if done.own is not None and _is_held(done.own, done.nodes, done.made):
             return
         objects = (v.data[0] for v in values if v.tag == "obj" and v.data[0] != own_id)
-        done.seen = tuple((object_id, before.get(object_id)) for object_id in (*objects, *self.cells))
+        done.seen = tuple(
+            (object_id, before.get(object_id)) for object_id in (*objects, *self.cells, *self.shared)
+        )
         self.calls[(key, room) if done.cut else key] = done
 
     def size(self, nodes: Tree) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ..names.dotted import called_name
 from ..source.walking import walk
 from ..traces.catching import is_caught
 from ..traces.nodes import Branch, Fallible, Handler, Jump, Op, Tree, Try, every_node
@@ -155,10 +156,31 @@ def _certainty(node: Any, body: Tree) -> str:
     """How likely one rank alone comes into a handler: an import that fails, fails on every rank alike."""
     going_on = [clause for clause in node.handlers if not isinstance(clause.body[-1], ast.Raise)]
     clauses = going_on or node.handlers  # what is raised again leaves nothing behind
-    names = [name for clause in clauses for name in handler_names(clause.type) or ("Exception",)]
+    names = [
+        name
+        for clause in clauses
+        if not _asks_for_message(clause)
+        for name in handler_names(clause.type) or ("Exception",)
+    ]
     if any(name in _ONE_RANK for name in names) or _varies(body):
         return "likely"
     return "possible"
+
+
+def _asks_for_message(clause: ast.ExceptHandler) -> bool:
+    """Whether a clause is for one message (`if "not supported" not in str(error): raise`): what no rank can have.
+
+    Memory is: it runs out on one rank.
+    """
+    if clause.name is None or _of_memory(clause):
+        return False
+    tests = [one for one in clause.body if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Raise)]
+    asked = (part for test in tests for part in walk(test.test) if isinstance(part, ast.Call))
+    return any(called_name(call) == "str" and _names(call, clause.name) for call in asked)
+
+
+def _names(call: ast.Call, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in call.args)
 
 
 def _asks_for_package(node: Any) -> bool:
