@@ -162,3 +162,40 @@ def test_devices_that_are_shown() -> None:
         """,
         "SPG101",
     )
+
+
+def test_loops_that_communicate_only_where_all_ranks_have_been_told_to() -> None:
+    """What ends a loop where it does not communicate makes no rank call anything more often than another."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def unfinished(done, synced):
+            if synced:
+                flag = torch.tensor(0.0 if done else 1.0)
+                dist.all_reduce(flag)
+                if flag.item() == 0.0:
+                    return False
+            elif done:
+                return False
+            return True
+
+        def own(done, synced):
+            if synced:
+                dist.all_reduce(torch.ones(1))
+            return not done
+
+        def generate(scores, synced):
+            done = False
+            while unfinished(done, synced):
+                done = bool(torch.multinomial(scores, 1) > 3)
+
+        def generate_apart(scores, synced):
+            done = False
+            while own(done, synced):  # SPG402
+                done = bool(torch.multinomial(scores, 1) > 3)
+        """,
+        "SPG402",
+        "SPG303",
+    )

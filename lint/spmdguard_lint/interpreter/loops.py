@@ -29,6 +29,7 @@ from .containers import element_of
 from .contents import as_chosen, with_length
 from .expressions import evaluate, text_of, truthiness
 from .frame import Frame, LoopFrame, YieldHook
+from .gated import deciding
 from .kept import ends_early, present
 from .lengths import count_of, trip_taint
 from .limits import is_limited, is_quiet_behind
@@ -151,7 +152,7 @@ def execute_while(frame: Frame, node: ast.While) -> None:
     back, loop = after.back, after.loop
     if entered and back is not None and loop.ends:
         loop.ends = [back]  # what was before the first round is no way to leave it
-    trip = union(*(c.taint for c in conditions[-1:])) if conditions else NO_TAINT
+    trip = deciding(conditions[-1], nodes) if conditions else NO_TAINT
     finish_loop(frame, node, nodes, after, trip, f"while {text_of(node.test)}", None, None)
 
 

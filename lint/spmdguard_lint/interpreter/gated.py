@@ -1,0 +1,60 @@
+"""While loops that communicate only where a test holds that all ranks share (``if synced: all_reduce(flag)``).
+
+Where the test fails the loop is each rank's own affair: what ends it then makes nobody call anything more often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from ..traces.nodes import Branch, Op, Tree
+from ..values.value import FALSE, TRUE, Taints, Value, choice, expression, is_const, negate
+
+
+def deciding(condition: Value, nodes: Tree) -> Taints:
+    """Why ranks may differ in a loop's condition, as far as the loop then communicates."""
+    gates = dict(_gates(nodes) or ()) if condition.taint else {}
+    return _under(condition, gates).taint if gates else condition.taint
+
+
+def _gates(nodes: Tree) -> frozenset[tuple[Hashable, bool]] | None:
+    """The tests, with their answers, behind which all operations of a tree stand; None where it has no operation."""
+    found: frozenset[tuple[Hashable, bool]] | None = None
+    stack: list[tuple[Tree, frozenset[tuple[Hashable, bool]]]] = [(nodes, frozenset())]
+    while stack:
+        tree, behind = stack.pop()
+        for node in tree:
+            if isinstance(node, Op):
+                found = behind if found is None else found & behind
+            elif isinstance(node, Branch) and not node.condition.taint:
+                for arm, holds in ((node.then, True), (node.orelse, False)):
+                    stack.append((arm, behind | {_test(node.condition, holds)}))
+            else:
+                stack.extend((child, behind) for child in node.subtrees())
+    return found
+
+
+def _test(condition: Value, holds: bool) -> tuple[Hashable, bool]:
+    if condition.tag == "expr" and condition.data[0] == "not":
+        return _test(condition.data[1][0], not holds)
+    return condition.key, holds
+
+
+def _under(value: Value, gates: Mapping[Hashable, bool]) -> Value:
+    """A condition where the answers to some tests are given."""
+    if value.key in gates:
+        return TRUE if gates[value.key] else FALSE
+    if value.tag == "ite":
+        test, then, orelse = value.data
+        return choice(_under(test, gates), _under(then, gates), _under(orelse, gates))
+    if value.tag != "expr" or value.data[0] not in ("not", "and", "or"):
+        return value
+    operator, operands = value.data
+    parts = [_under(operand, gates) for operand in operands]
+    if operator == "not":
+        return negate(parts[0])
+    ends = operator == "or"
+    open_parts = [part for part in parts if not is_const(part)]
+    if any(is_const(part) and bool(part.data[0]) is ends for part in parts):
+        return TRUE if ends else FALSE
+    return expression(operator, open_parts) if open_parts else FALSE if ends else TRUE
