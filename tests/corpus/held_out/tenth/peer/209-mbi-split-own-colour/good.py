@@ -1,0 +1,21 @@
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+
+def split(colour):
+    size = dist.get_world_size()
+    halves = []
+    for c in (0, 1):
+        mates = [r for r in range(size) if r % 2 == c]
+        halves.append(dist.new_group(mates))
+    return halves[colour]
+
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=10))
+half = split(dist.get_rank() % 2)
+x = torch.ones(1)
+dist.all_reduce(x, group=half)
+print(x.item())
+dist.destroy_process_group()
