@@ -195,6 +195,13 @@ def test_loops_that_communicate_only_where_all_ranks_have_been_told_to() -> None
             done = False
             while own(done, synced):  # SPG402
                 done = bool(torch.multinomial(scores, 1) > 3)
+
+        def now_and_then(scores, table):
+            done = False
+            while (due := table.due()) or not done:
+                if due:
+                    dist.all_reduce(scores)  # SPG402
+                done = bool(torch.multinomial(scores, 1) > 3)
         """,
         "SPG402",
         "SPG303",

@@ -1,23 +1,53 @@
 """While loops that communicate only where a test holds that all ranks share (``if synced: all_reduce(flag)``).
 
-Where the test fails the loop is each rank's own affair: what ends it then makes nobody call anything more often.
+The test has one answer for all rounds. Where it fails the loop is each rank's own affair: what ends it then makes
+nobody call anything more often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import ast
+from collections.abc import Callable, Hashable, Mapping
 
 from ..traces.nodes import Branch, Op, Tree
-from ..values.value import FALSE, TRUE, Taints, Value, choice, expression, is_const, negate
+from ..values.value import (
+    FALSE,
+    TRUE,
+    Place,
+    Taints,
+    Value,
+    called,
+    choice,
+    expression,
+    is_const,
+    negate,
+    parts_of,
+)
 
 
-def deciding(condition: Value, nodes: Tree) -> Taints:
+def deciding(condition: Value, nodes: Tree, loop: ast.While, filename: str) -> Taints:
     """Why ranks may differ in a loop's condition, as far as the loop then communicates."""
-    gates = dict(_gates(nodes) or ()) if condition.taint else {}
+    rows = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+
+    def is_the_same(test: Value) -> bool:
+        """Whether nothing in a test was made in the loop, or is asked anew in each round."""
+        return not any(
+            (part.tag == "expr" and called(part.data[0]))
+            or (part.tag == "sym" and _made_within(part.data[0], filename, rows))
+            for part in parts_of(test)
+        )
+
+    gates = dict(_gates(nodes, is_the_same) or ()) if condition.taint else {}
     return _under(condition, gates).taint if gates else condition.taint
 
 
-def _gates(nodes: Tree) -> frozenset[tuple[Hashable, bool]] | None:
+def _made_within(label: object, filename: str, rows: range) -> bool:
+    if isinstance(label, Place):
+        return label.filename == filename and label.row in rows
+    return isinstance(label, tuple) and any(_made_within(part, filename, rows) for part in label)
+
+
+def _gates(nodes: Tree, is_the_same: Callable[[Value], bool]) -> frozenset[tuple[Hashable, bool]] | None:
     """The tests, with their answers, behind which all operations of a tree stand; None where it has no operation."""
     found: frozenset[tuple[Hashable, bool]] | None = None
     stack: list[tuple[Tree, frozenset[tuple[Hashable, bool]]]] = [(nodes, frozenset())]
@@ -26,7 +56,7 @@ def _gates(nodes: Tree) -> frozenset[tuple[Hashable, bool]] | None:
         for node in tree:
             if isinstance(node, Op):
                 found = behind if found is None else found & behind
-            elif isinstance(node, Branch) and not node.condition.taint:
+            elif isinstance(node, Branch) and not node.condition.taint and is_the_same(node.condition):
                 for arm, holds in ((node.then, True), (node.orelse, False)):
                     stack.append((arm, behind | {_test(node.condition, holds)}))
             else:

@@ -152,7 +152,7 @@ def execute_while(frame: Frame, node: ast.While) -> None:
     back, loop = after.back, after.loop
     if entered and back is not None and loop.ends:
         loop.ends = [back]  # what was before the first round is no way to leave it
-    trip = deciding(conditions[-1], nodes) if conditions else NO_TAINT
+    trip = deciding(conditions[-1], nodes, node, frame.module.filename) if conditions else NO_TAINT
     finish_loop(frame, node, nodes, after, trip, f"while {text_of(node.test)}", None, None)
 
 
