@@ -189,7 +189,12 @@ TYPES: dict[str, TypeFacts] = {
             "forward": _FORWARD,
             "no_sync": Fact(wraps="context", event="no-sync"),
             "state_dict": Fact(
-                op="FSDP.state_dict", kind="collective", told=SHARDS, event="state-dict", certainty="likely"
+                op="FSDP.state_dict",
+                kind="collective",
+                told=SHARDS,
+                unless_named="(?i)optim|sched|loader|sampler",  # what was prepared beside the model
+                event="state-dict",
+                certainty="likely",
             ),
         },
         attributes={"module": Fact(returns=MODULE, event="unwrap")},

@@ -71,6 +71,7 @@ class Fact:
         FSDP, ``fully_shard``, tensor parallel, ZeRO-3, DTensor (for ``clip_grad_norm_`` and the like).
     ``during``: communicates only while a function of one of these names runs (a hook of the framework).
     ``told``: communicates only if this pattern stands somewhere in the text of the project.
+    ``unless_named``: does not communicate where this pattern stands in what the program calls its receiver.
     ``sure_if_told``: a fact that is merely possible is likely where this pattern stands in the text of the project.
     ``outputs``: arguments written in place with rank-varying data (``recv``'s tensor, ``scatter``'s output).
     ``retypes``: argument whose object becomes of type ``returns`` in place (``fully_shard``'s module).
@@ -107,6 +108,7 @@ class Fact:
     when_sharded: bool = False
     during: frozenset[str] = frozenset()
     told: str = ""
+    unless_named: str = ""
     sure_if_told: str = ""
     outputs: tuple[Arg, ...] = ()
     retypes: Arg | None = None

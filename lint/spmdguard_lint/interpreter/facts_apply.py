@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -110,7 +111,11 @@ def apply_fact(
         if fact.retypes is not None:
             _retype(frame, fact, args, kwargs, node)
         return Value("context", (name, fact, receiver, tuple(args)), NO_TAINT, None, ("context", name, place))
-    if fact.op is not None and communicates(frame, fact, receiver, args, kwargs):
+    if (
+        fact.op is not None
+        and communicates(frame, fact, receiver, args, kwargs)
+        and not _is_named(node, fact.unless_named)
+    ):
         _emit_op(frame, fact, name, receiver, args, kwargs, node, text)
         if fact.kind == "collective":
             agree_on_failures(frame, fact.op, [*args, *kwargs.values()])
@@ -152,6 +157,13 @@ def read_known(frame: Frame, fact: Fact, receiver: Value, node: ast.AST) -> Valu
     if fact.op is not None and communicates(frame, fact, receiver, [], {}):
         _emit_op(frame, fact, text, receiver, [], {}, node, text)
     return result_of_fact(frame, fact, text, receiver, [], {}, node)
+
+
+def _is_named(node: ast.AST, pattern: str) -> bool:
+    """Whether a pattern stands in what the program calls the receiver of a call."""
+    if not pattern or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return re.search(pattern, text_of(node.func.value)) is not None
 
 
 def communicates(

@@ -171,7 +171,7 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
             yield _branch_divergence(candidate, node, terms, quiet)
     elif isinstance(node, Loop):
         condition = node.count
-        if _ends_by_conditions(node, quiet) or leads(candidate):
+        if _ends_by_conditions(candidate, node, quiet) or leads(candidate):
             return
         if (
             condition is None
@@ -185,25 +185,28 @@ def _judge(candidate: Candidate, terms: Terms, quiet: Reader, verdicts: Verdicts
         yield from try_divergences(candidate, node, terms, quiet)
 
 
-def _ends_by_conditions(loop: Loop, quiet: Reader) -> bool:
+def _ends_by_conditions(candidate: Candidate, loop: Loop, quiet: Reader) -> bool:
     """Whether a loop has no operation, and its ways out stand in branches that differ between ranks themselves.
 
-    Each of those is judged on its own.
+    Each of those is judged on its own. What a loop further in raises under a condition, and nothing catches, is no way
+    out but what no rank should come to.
     """
     if loop.form == "search" or first_op(loop.body, quiet)[0] is not None:
         return False
-    stack = [(loop.body, _WAYS_OUT)]
+    stack = [(loop.body, _WAYS_OUT, False, False)]
     while stack:
-        tree, ways = stack.pop()
+        tree, ways, further_in, tested = stack.pop()
         for node in tree:
             if isinstance(node, Jump) and node.kind in ways:
-                return False
-            if isinstance(node, Loop):
+                if not (tested and node.kind in _ENDS) or candidate.k.caught(raised_by(node)):
+                    return False
+            elif isinstance(node, Loop):
                 if not variance(node.trip):
-                    stack += ((node.body, ways - {"break"}), (node.orelse, ways))
+                    stack += ((node.body, ways - {"break"}, True, tested), (node.orelse, ways, True, tested))
             elif not (isinstance(node, Branch) and variance(node.condition.taint)):
                 inside = _ENDS if isinstance(node, Call) else ways
-                stack.extend((child, inside) for child in node.subtrees())
+                deeper = tested or (further_in and isinstance(node, Branch))
+                stack.extend((child, inside, further_in, deeper) for child in node.subtrees())
     return True
 
 

@@ -65,3 +65,33 @@ def test_a_way_out_in_a_loop_of_the_round() -> None:
         "SPG401",
         "SPG402",
     )
+
+
+def test_what_an_inner_loop_raises_for_what_should_not_be() -> None:
+    """A setting that the program does not know is no way out of the loop."""
+    assert agree(
+        """
+        import torch.distributed as dist
+
+        def evaluates(batches, name):
+            rows = []
+            for batch in batches[dist.get_rank() :: dist.get_world_size()]:
+                for row in ("a", "b"):
+                    if name == "one":
+                        rows.append(row)
+                    else:
+                        raise NotImplementedError(name)
+            dist.barrier()
+
+        def caught(batches, name):
+            try:
+                for batch in batches[dist.get_rank() :: dist.get_world_size()]:  # SPG401
+                    for row in ("a", "b"):
+                        if name != "one":
+                            raise NotImplementedError(name)
+                dist.barrier()
+            except NotImplementedError:
+                pass
+        """,
+        "SPG401",
+    )

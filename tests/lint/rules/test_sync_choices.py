@@ -160,3 +160,22 @@ def test_batches_skipped_by_own_progress() -> None:
         """,
         *DATA,
     )
+
+
+def test_the_state_of_what_was_prepared_beside_a_sharded_model() -> None:
+    """An optimizer or a scheduler tells its own state without a collective."""
+    assert agree(
+        """
+        from accelerate import Accelerator, FullyShardedDataParallelPlugin
+
+        def main(model, optimizer, scheduler):
+            accelerator = Accelerator(fsdp_plugin=FullyShardedDataParallelPlugin())
+            model, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
+            if accelerator.is_main_process:
+                kept = [optimizer.state_dict(), scheduler.state_dict()]
+                kept.append(model.state_dict())  # SPG101
+            return kept
+        """,
+        "SPG101",
+        "SPG104",
+    )
