@@ -233,8 +233,8 @@ def dimensions(value: Value, at: Valuation) -> Dimensions | None:
     elif len(operands) == 1 and evaluate(operands[0], at) is UNKNOWN:
         return None  # one number, or a sequence of them
     sizes = [evaluate(operand, at) for operand in operands]
-    if any(isinstance(size, (bool, str, float)) for size in sizes):
-        return None
+    if any(size is not UNKNOWN and type(size) is not int for size in sizes):
+        return None  # what no tensor can be made of
     return tuple(None if size is UNKNOWN else size for size in sizes)
 
 

@@ -369,3 +369,20 @@ def test_lengths_that_a_call_is_told() -> None:
         """,
         "SPG107",
     )
+
+
+def test_what_no_tensor_can_be_made_of_has_no_size() -> None:
+    """A range, or a text, in the place of a number says nothing."""
+    assert agree(
+        """
+        import torch
+        import torch.distributed as dist
+
+        def main():
+            rank = dist.get_rank()
+            dist.all_reduce(torch.zeros(2, range(rank)))
+            dist.all_gather([torch.zeros(1)], torch.zeros(range(4), 2) if rank == 0 else torch.zeros("2", 3))
+            dist.all_gather([torch.zeros(1)], torch.zeros(2, range(3)[rank]))  # SPG107
+        """,
+        "SPG107",
+    )
