@@ -37,10 +37,15 @@ def run_key(inputs: Sequence[Input], config: Config) -> str:
     paths = [os.path.abspath(one.path) for one in inputs]
     texts: list[str] = []
     for one, path in zip(inputs, paths, strict=True):
-        content = "-" if one.content is None else hashlib.blake2b(one.content, digest_size=20).hexdigest()
+        content = "-" if one.content is None else digest_of(one.content)
         texts += (one.filename, path, one.problem, content)
     packages = _packages({os.path.dirname(path) for path in paths})
     return key_of(*settings_of(config), *texts, "packages", *packages)
+
+
+def digest_of(content: bytes) -> str:
+    """What stands for the bytes of a file."""
+    return hashlib.blake2b(content, digest_size=20).hexdigest()
 
 
 def key_of(*parts: str) -> str:

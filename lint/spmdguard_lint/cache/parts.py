@@ -7,7 +7,6 @@ same answers now. All parts of a run over the same paths are kept together, in p
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..config import Config
 from ..model import Finding
 from ..names.asked import KINDS, Question, digest
 from .encoding import decode, encode
-from .keys import key_of, settings_of
+from .keys import digest_of, key_of, settings_of
 from .store import Cache
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class PartResults:
         changed: set[str] = set()
         texts: list[KeptText] = []
         for module, text in zip(part.all_modules, known.texts, strict=True):
-            content = _digest(module.asked.source.content)
+            content = digest_of(module.asked.source.content)
             if content != text.content:
                 if text.answers is None or not module.asked.agrees(text.answers):
                     return None
@@ -85,7 +84,7 @@ class PartResults:
         part.note_questions()
         texts = (
             KeptText(
-                _digest(module.asked.source.content),
+                digest_of(module.asked.source.content),
                 None if module.is_read else {q: digest(a) for q, a in module.asked.answers.items()},
             )
             for module in part.all_modules
@@ -104,10 +103,6 @@ class PartResults:
     def _frame(self, part: Project) -> str:
         names = (module.filename for module in part.all_modules)
         return key_of(*self._settings, *names, *map(repr, part.places))
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _to_json(parts: Sequence[KeptPart]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Hashable, Mapping
 
 from ..traces.nodes import Branch, Op, Tree
+from ..traces.paths import Facts, assumed
 from ..values.value import (
     FALSE,
     TRUE,
@@ -47,27 +48,21 @@ def _made_within(label: object, filename: str, rows: range) -> bool:
     return isinstance(label, tuple) and any(_made_within(part, filename, rows) for part in label)
 
 
-def _gates(nodes: Tree, is_the_same: Callable[[Value], bool]) -> frozenset[tuple[Hashable, bool]] | None:
+def _gates(nodes: Tree, is_the_same: Callable[[Value], bool]) -> Facts | None:
     """The tests, with their answers, behind which all operations of a tree stand; None where it has no operation."""
-    found: frozenset[tuple[Hashable, bool]] | None = None
-    stack: list[tuple[Tree, frozenset[tuple[Hashable, bool]]]] = [(nodes, frozenset())]
+    found: Facts | None = None
+    stack: list[tuple[Tree, Facts]] = [(nodes, frozenset())]
     while stack:
         tree, behind = stack.pop()
         for node in tree:
             if isinstance(node, Op):
                 found = behind if found is None else found & behind
             elif isinstance(node, Branch) and not node.condition.taint and is_the_same(node.condition):
-                for arm, holds in ((node.then, True), (node.orelse, False)):
-                    stack.append((arm, behind | {_test(node.condition, holds)}))
+                stack.append((node.then, assumed(behind, node.condition, True)))
+                stack.append((node.orelse, assumed(behind, node.condition, False)))
             else:
                 stack.extend((child, behind) for child in node.subtrees())
     return found
-
-
-def _test(condition: Value, holds: bool) -> tuple[Hashable, bool]:
-    if condition.tag == "expr" and condition.data[0] == "not":
-        return _test(condition.data[1][0], not holds)
-    return condition.key, holds
 
 
 def _under(value: Value, gates: Mapping[Hashable, bool]) -> Value:

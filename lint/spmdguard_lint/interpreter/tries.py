@@ -7,7 +7,7 @@ from typing import Any
 
 from ..names.dotted import called_name
 from ..source.walking import walk
-from ..traces.catching import is_caught
+from ..traces.catching import OUT_OF_MEMORY, is_caught
 from ..traces.nodes import Branch, Fallible, Handler, Jump, Op, Tree, Try, every_node
 from ..values.value import NO_TAINT, OF_MEMORY, Place, Taint, Taints, Value, symbol, union
 from .exits import Exits
@@ -104,7 +104,7 @@ def _memory(node: Any, place: Place) -> Taints:
 
 def _of_memory(clause: ast.ExceptHandler) -> bool:
     """Whether a clause is for exhausted memory, by the class or by the message that it looks for."""
-    if any(name in ("OutOfMemoryError", "OutOfMemory") for name in handler_names(clause.type)):
+    if any(name in OUT_OF_MEMORY for name in handler_names(clause.type)):
         return True
     texts = (part.value for part in walk(clause) if isinstance(part, ast.Constant))
     return any(isinstance(text, str) and "out of memory" in text.lower() for text in texts)

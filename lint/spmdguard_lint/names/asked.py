@@ -3,7 +3,7 @@
 Most files of a large project are never parsed: a few questions show that they do not matter. What the analysis finds
 depends on such a file through the answers alone. As long as a changed text gives the same answers, nothing else
 has to be read again. Terminology: a *question* is its kind and its arguments, all of them texts, so that it can be
-written down; an answer is a truth value or a tuple of texts.
+written down; an answer is a truth value or a tuple, of which a digest is written down.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from ..source.reading import SourceFile
 
 Question = tuple[str, ...]
-KINDS = frozenset(
-    {"marked", "contains", "matches", "imports", "chains", "words", "meets", "stars", "offered"}
-)
+_ANSWER = "_answer_"
 
 _VARYING = re.compile(
     r"\b(?:except\b(?!\s*\(?(?:Import|ModuleNotFound|Attribute)Error\b)[^\n]*:|time\.|random\.|environ\b"
@@ -75,10 +73,10 @@ class Asked:
         """Whether a pattern matches anywhere in the text."""
         return bool(self.ask("matches", pattern.pattern.decode("latin-1"), str(pattern.flags)))
 
-    def imports(self) -> list[TextImport]:
+    def imports(self) -> Sequence[TextImport]:
         """The imports of the text that lead, or may lead, to linted files (see ``text_imports``)."""
-        found = self.ask("imports")
-        return [TextImport(module, name or None, local, loaded) for module, name, local, loaded in found]
+        found: Sequence[TextImport] = self.ask("imports")
+        return found
 
     def chains(self, local: str) -> Sequence[str]:
         """The attribute chains that follow a name in the text: ``.comm.barrier``."""
@@ -115,7 +113,7 @@ class Asked:
     def ask(self, *question: str) -> Any:
         """The answer to a question; remembered."""
         if question not in self.answers:
-            self.answers[question] = getattr(self, f"_answer_{question[0]}")(*question[1:])
+            self.answers[question] = getattr(self, _ANSWER + question[0])(*question[1:])
         return self.answers[question]
 
     def agrees(self, answers: Mapping[Question, str]) -> bool:
@@ -135,14 +133,9 @@ class Asked:
     def _answer_matches(self, pattern: str, flags: str) -> bool:
         return re.search(pattern.encode("latin-1"), self.source.content, int(flags)) is not None
 
-    def _answer_imports(self) -> tuple[tuple[str, str, str, str], ...]:
+    def _answer_imports(self) -> tuple[TextImport, ...]:
         found = text_imports(self.source.content, self._name, self._is_package)
-        known = self._top_level
-        return tuple(
-            (one.module, one.name or "", one.local, one.loaded)
-            for one in found
-            if one.target.partition(".")[0] in known
-        )
+        return tuple(one for one in found if one.target.partition(".")[0] in self._top_level)
 
     def _answer_chains(self, local: str) -> tuple[str, ...]:
         text = self.source.text
@@ -181,6 +174,10 @@ class Asked:
         if reaching.search(text) is None or not differs(text):
             return False
         return any_chunk_has_both(text, lambda chunk: reaching.search(chunk) is not None, differs)
+
+
+KINDS = frozenset(name.removeprefix(_ANSWER) for name in vars(Asked) if name.startswith(_ANSWER))
+"""The kinds of questions that there are."""
 
 
 def digest(answer: Any) -> str:

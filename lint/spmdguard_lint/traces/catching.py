@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from .nodes import Handler
 
 ENDING_AN_ERROR = frozenset({"return", "break", "continue"})  # in ``finally``
+OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemory")
 LEAVING = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException"})
 
 

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterator
 
 from ..values.evaluate import rank_dependent
-from .catching import catches
+from .catching import OUT_OF_MEMORY, catches
 from .columns import lines
 from .doubts import obeys
 from .ending import ends_as_failure
@@ -195,12 +195,9 @@ def _meets_again(terms: Terms, after_error: int) -> bool:
     return following is not None and following.name != "destroy_process_group"
 
 
-_OUT_OF_MEMORY = ("OutOfMemoryError", "OutOfMemory")
-
-
 def handles_memory(handler: Handler) -> bool:
     """Whether a clause catches out-of-memory errors by class, or asks the message for "out of memory"."""
-    if any(name in _OUT_OF_MEMORY for name in handler.names):
+    if any(name in OUT_OF_MEMORY for name in handler.names):
         return True
     stack = [handler.body]
     while stack:
